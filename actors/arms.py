@@ -1,0 +1,80 @@
+"""The arms of a comparison: servers that stay up between measurements, and their windows."""
+
+from collections import OrderedDict
+from contextlib import ExitStack
+
+from arbor.actors.place import Place
+from arbor.events.types import WindowSample
+from arbor.targets.base import Server
+
+MAX_WINDOW_UNITS = 64
+"""Longest window, in units of the target's smallest one."""
+
+
+class Arms:
+    """A small cache of running servers by commit and slot; the oldest unused one is ended.
+
+    The incumbent stays up beside the candidate. Two servers of the same commit are told apart
+    by their slot.
+    """
+
+    def __init__(self, place: Place, limit: int = 2) -> None:
+        self._place = place
+        self._limit = limit
+        self._running: OrderedDict[tuple[str, str], tuple[ExitStack, Server]] = OrderedDict()
+        self._unit_s: dict[str, float] = {}
+
+    def get(self, commit: str, slot: str = "a") -> Server:
+        """Return a running, warmed server of a commit, started when there is none.
+
+        Raises:
+            ServerFailedError: the server did not become ready.
+        """
+        key = (commit, slot)
+        if key in self._running:
+            self._running.move_to_end(key)
+            return self._running[key][1]
+        while len(self._running) >= self._limit:
+            self.drop(*next(iter(self._running)))
+        stack = ExitStack()
+        server = stack.enter_context(self._place.serve(commit, f"bench-{slot}"))
+        try:
+            self._place.target.warmup(server, seed=1)
+        except BaseException:
+            stack.close()
+            raise
+        self._running[key] = (stack, server)
+        return server
+
+    def num_requests(self, commit: str, window_s: float) -> int:
+        """Return how many requests make a window of about ``window_s`` on a commit.
+
+        One unit of the target until the commit's speed is known from a window.
+        """
+        unit = self._place.target.default_num_requests()
+        seconds = self._unit_s.get(commit)
+        if seconds is None:
+            return unit
+        return unit * max(1, min(MAX_WINDOW_UNITS, round(window_s / seconds)))
+
+    def window(self, commit: str, slot: str, seed: int, num_requests: int) -> WindowSample:
+        """Play one window on an arm.
+
+        Raises:
+            ServerFailedError: the server did not start, or failed.
+        """
+        sample = self._place.target.benchmark(self.get(commit, slot), seed, num_requests)
+        unit = self._place.target.default_num_requests()
+        self._unit_s[commit] = sample.duration_s * unit / num_requests
+        return sample
+
+    def drop(self, commit: str, slot: str = "a") -> None:
+        """End a server; harmless when it does not run."""
+        entry = self._running.pop((commit, slot), None)
+        if entry is not None:
+            entry[0].close()
+
+    def close(self) -> None:
+        """End all servers."""
+        while self._running:
+            self.drop(*next(iter(self._running)))

@@ -1,0 +1,56 @@
+"""The Bench: answers requests for evidence, one at a time."""
+
+from contextlib import suppress
+
+from arbor.actors.arms import Arms
+from arbor.actors.journal import Journal
+from arbor.actors.measurement import CancelledError, Measurement
+from arbor.actors.place import Place
+from arbor.core.requests import Request
+from arbor.events.errors import ConflictError
+from arbor.events.work import AttemptStarted
+
+
+class Bench:
+    """A worker: does one request at a time and keeps the incumbent's server up."""
+
+    name = "bench"
+
+    def __init__(self, place: Place, journal: Journal) -> None:
+        self._place = place
+        self._journal = journal
+        self._arms = Arms(place)
+
+    def next_request(self) -> Request | None:
+        """Return the oldest request without evidence."""
+        self._journal.catch_up()
+        open_requests = self._journal.state.requests.open()
+        return open_requests[0] if open_requests else None
+
+    def perform(self, request: Request) -> None:
+        """Answer a request with evidence, or with the crash that prevented it.
+
+        Raises:
+            FencedError: this incarnation has a successor.
+            LogError: the log cannot be used.
+        """
+        asked = request.asked
+        attempt = request.num_attempts + 1
+        attempt_id = f"{asked.request_id}.{attempt}"
+        with suppress(ConflictError, CancelledError):
+            self._journal.append(
+                AttemptStarted(
+                    action_id=asked.action_id,
+                    attempt_id=attempt_id,
+                    causation_id=request.event_id,
+                    attempt=attempt,
+                    request_id=asked.request_id,
+                ),
+                watching=frozenset({f"request:{asked.request_id}"}),
+            )
+            self._journal.catch_up()
+            Measurement(self._place, self._journal, self._arms, request, attempt_id).run()
+
+    def close(self) -> None:
+        """End all servers."""
+        self._arms.close()

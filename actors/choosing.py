@@ -1,0 +1,167 @@
+"""What to try next: proposals, scores, briefs; pure functions of the campaign's state."""
+
+from collections.abc import Iterator, Mapping
+
+from arbor.core.scoring import score, score_terms
+from arbor.core.state import CampaignState
+from arbor.core.tree import OPEN_STATUSES, Action, Status
+from arbor.events.choice import ActionProposed, ActionScored, ActionWithdrawn
+from arbor.events.types import ActionTemplate, Scalar
+
+
+def _meets_requirements(template: ActionTemplate, config: Mapping[str, Scalar]) -> bool:
+    return all(config.get(r.key) in r.any_of for r in template.requires)
+
+
+def _changes_something(template: ActionTemplate, config: Mapping[str, Scalar]) -> bool:
+    return bool(template.space) or any(config.get(e.key) != e.value for e in template.edits)
+
+
+def inapplicable_reason(state: CampaignState, template: ActionTemplate) -> str | None:
+    """Return why a template cannot be tried at the current node, or None."""
+    config = state.tree.config_at(state.tree.current_id)
+    for requirement in template.requires:
+        if config.get(requirement.key) not in requirement.any_of:
+            return f"needs {requirement.key} in {list(requirement.any_of)}"
+    if not _changes_something(template, config):
+        return "already in force"
+    constraint = state.constraints.blocking(template.template_id, template.edits, config)
+    if constraint is not None:
+        return f"constraint {constraint.constraint_id}: {constraint.reason}"
+    return None
+
+
+def _revival(state: CampaignState, last: Action) -> str | None:
+    """Return why an action that failed before deserves another try now, or None."""
+    if last.revive is None or last.node_id is None:
+        return None
+    tree = state.tree
+    before = set(tree.kept_templates(tree.node(last.node_id).parent_id or tree.current_id))
+    now = set(tree.kept_templates(tree.current_id))
+    unlocked = sorted((now - before) & set(last.revive.kept_any_of))
+    if unlocked:
+        return f"{', '.join(unlocked)} was kept since"
+    profile = tree.profile_at(tree.current_id)
+    if profile is not None and last.revive.category:
+        share = profile.share_of(last.revive.category)
+        if share > last.revive.share_above_ratio:
+            return (
+                f"{last.revive.category} now takes {share:.0%} of the time "
+                f"(above {last.revive.share_above_ratio:.0%})"
+            )
+    return None
+
+
+def _candidate(state: CampaignState, template: ActionTemplate) -> tuple[str, str | None] | None:
+    """Return (reason, revived action) when a template should become a candidate now."""
+    if inapplicable_reason(state, template) is not None:
+        return None
+    history = state.tree.history(template.template_id)
+    if any(a.is_candidate for a in history):
+        return None
+    dispatched = [a for a in history if a.node_id is not None]
+    if not dispatched:
+        return "not tried yet", None
+    last = dispatched[-1]
+    status = state.tree.node(last.node_id or "").status
+    if status in OPEN_STATUSES or status is Status.VETOED:
+        return None
+    revivals = sum(a.revives is not None for a in dispatched)
+    if revivals >= state.settings.search.max_revivals:
+        return None
+    if status is Status.KEPT and not template.space:
+        return None
+    reason = _revival(state, last)
+    return None if reason is None else (reason, last.action_id)
+
+
+def proposals(state: CampaignState) -> tuple[ActionProposed, ...]:
+    """Return the templates that become candidates at the current node."""
+    number = len(state.tree.actions)
+    batch = []
+    for template in state.tree.templates.values():
+        found = _candidate(state, template)
+        if found is None:
+            continue
+        number += 1
+        reason, revives = found
+        batch.append(
+            ActionProposed(
+                action_id=f"a{number:03d}",
+                template_id=template.template_id,
+                node_id=state.tree.current_id,
+                revives=revives,
+                reason=reason,
+            )
+        )
+    return tuple(batch)
+
+
+def withdrawals(state: CampaignState) -> tuple[ActionWithdrawn, ...]:
+    """Return the candidates that cannot be tried any more."""
+    batch = []
+    for action in state.tree.candidates():
+        reason = inapplicable_reason(state, state.tree.templates[action.template_id])
+        if reason is not None:
+            batch.append(ActionWithdrawn(action_id=action.action_id, reason=reason))
+    return tuple(batch)
+
+
+def mean_cost_s(state: CampaignState) -> float:
+    """Return the mean expected cost of the catalog, the unit of cost in scores."""
+    costs = [t.cost_s for t in state.tree.templates.values()]
+    return sum(costs) / len(costs) if costs else 1.0
+
+
+def scores(state: CampaignState) -> Iterator[ActionScored]:
+    """Yield a fresh score for every candidate."""
+    settings = state.settings.search
+    unit = mean_cost_s(state)
+    for action in state.tree.candidates():
+        template = state.tree.templates[action.template_id]
+        terms = score_terms(state.tree, template, settings, unit)
+        yield ActionScored(
+            action_id=action.action_id,
+            node_id=state.tree.current_id,
+            form=settings.score,
+            score=score(settings.score, terms),
+            terms=terms,
+        )
+
+
+def ranked(state: CampaignState) -> tuple[Action, ...]:
+    """Return the scored candidates, best first; ties go to the older proposal."""
+    scored = [a for a in state.tree.candidates() if a.score is not None]
+    return tuple(sorted(scored, key=lambda a: (-(a.score or 0.0), a.position)))
+
+
+def brief(state: CampaignState, action: Action) -> str:
+    """Return what a specialist is told: hardware, profile, history, constraints."""
+    template = state.tree.templates[action.template_id]
+    profile = state.tree.profile_at(state.tree.current_id)
+    shares = (
+        ", ".join(f"{s.category} {s.share_ratio:.0%}" for s in profile.shares)
+        if profile is not None
+        else "not known"
+    )
+    history = [
+        f"{a.action_id} {a.outcome}: {state.tree.node(a.node_id).reason or 'no remark'}"
+        for a in state.tree.history(action.template_id)
+        if a.node_id is not None and a.outcome is not None
+    ]
+    limits = [
+        f"{c.constraint_id}: {c.reason}"
+        for c in state.constraints.in_force.values()
+        if c.scope.template_id == action.template_id
+    ]
+    hardware = state.started.hardware.device_name if state.started is not None else "unknown"
+    return "\n".join(
+        (
+            f"Task: {template.title} ({template.layer} layer, touches {template.category}).",
+            f"Why now: {action.reason}.",
+            f"Hardware: {hardware}.",
+            f"Profile: {shares}.",
+            f"History: {'; '.join(history) or 'none'}.",
+            f"Constraints: {'; '.join(limits) or 'none'}.",
+        )
+    )

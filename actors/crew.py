@@ -1,0 +1,59 @@
+"""Which specialist works on which dispatched action; one line per craft."""
+
+from collections.abc import Callable
+
+from arbor.actors.journal import Journal
+from arbor.actors.place import Place
+from arbor.actors.specialists.base import Craft, Specialist
+from arbor.actors.specialists.config import ConfigCraft
+from arbor.actors.specialists.tuning import TuningCraft
+from arbor.core.state import CampaignState
+from arbor.core.tree import Status
+from arbor.events.base import Recorded
+from arbor.events.choice import ActionDispatched
+
+CRAFTS: dict[str, Callable[[], Craft]] = {
+    "config": ConfigCraft,
+    "tuning": TuningCraft,
+}
+"""Registered crafts; a new specialist is a class and a line here."""
+
+
+class DispatchBoard:
+    """Fold of dispatched actions, to find those that need a specialist now."""
+
+    def __init__(self, state: CampaignState) -> None:
+        self._state = state
+        self._dispatches: dict[str, ActionDispatched] = {}
+
+    def apply(self, recorded: Recorded) -> None:
+        """Fold one event."""
+        if isinstance(recorded.event, ActionDispatched):
+            self._dispatches[recorded.event.node_id] = recorded.event
+
+    def waiting(self) -> tuple[ActionDispatched, ...]:
+        """Return the dispatches whose node is still being worked on, oldest first."""
+        nodes = self._state.tree.nodes
+        return tuple(
+            d for d in self._dispatches.values() if nodes[d.node_id].status is Status.WORKING
+        )
+
+    def get(self, node_id: str) -> ActionDispatched:
+        """Return the dispatch of a node.
+
+        Raises:
+            LookupError: no such dispatch.
+        """
+        return self._dispatches[node_id]
+
+
+def specialist_name(node_id: str) -> str:
+    """Return the actor name of the specialist of a node."""
+    return f"specialist-{node_id}"
+
+
+def build_specialist(
+    place: Place, journal: Journal, dispatch: ActionDispatched, where: str
+) -> Specialist:
+    """Return the specialist for a dispatched action."""
+    return Specialist(place, journal, dispatch, CRAFTS[dispatch.specialist](), where)

@@ -1,0 +1,279 @@
+"""The Critic: judges measurements, finds root causes, publishes constraints, vetoes."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from arbor.core.guardrails import Evidence, check
+from arbor.core.rca import diagnose
+from arbor.core.requests import Request
+from arbor.core.state import CampaignState, CrashRecord
+from arbor.core.tree import OPEN_STATUSES, Action, Status
+from arbor.events.base import Event, Recorded
+from arbor.events.evidence import AccuracyMeasured, BenchmarkMeasured
+from arbor.events.judgement import (
+    IntrospectionRecorded,
+    MeasurementFlagged,
+    MeasurementJudged,
+    RootCauseFound,
+)
+from arbor.events.limits import ActionVetoed, ConstraintPublished
+from arbor.events.settings import GateSettings
+from arbor.events.types import AccuracySample, ConstraintScope, Edit, ReviveCondition
+
+REVIVE_SHARE_FACTOR = 1.3
+"""A reverted idea deserves another try when its category's share of the time grew this much."""
+
+
+def gate_violation(
+    sample: AccuracySample, gate: GateSettings, *, claims_exact: bool
+) -> str | None:
+    """Return how a sample breaks the accuracy gate, or None.
+
+    The bound is held against the upper end of the interval, so that what was not measured well
+    enough does not pass.
+    """
+    limit = gate.max_exact_kl if claims_exact else gate.max_kl_mean
+    if sample.num_tokens == 0:
+        return "no tokens were compared"
+    if sample.kl_mean_high > limit:
+        claim = " of an action that claims to be exact" if claims_exact else ""
+        return f"KL up to {sample.kl_mean_high:.2e} nats{claim}, limit {limit:.2e}"
+    if sample.top1_agreement_ratio < gate.min_top1_agreement_ratio:
+        return (
+            f"top-1 agreement {sample.top1_agreement_ratio:.2%}, "
+            f"limit {gate.min_top1_agreement_ratio:.2%}"
+        )
+    if sample.nll_delta > gate.max_nll_delta:
+        return f"NLL up by {sample.nll_delta:.4f} nats, limit {gate.max_nll_delta:.4f}"
+    return None
+
+
+class Critic:
+    """A reactor: pure, deterministic, one small batch at a time."""
+
+    name = "critic"
+
+    def __init__(self) -> None:
+        self.state = CampaignState()
+
+    def apply(self, recorded: Recorded) -> None:
+        """Fold one event."""
+        self.state.apply(recorded)
+
+    def watched_tags(self, batch: Sequence[Event]) -> frozenset[str]:
+        """Return the tags that must not have moved for ``batch`` to still be right."""
+        return frozenset().union(*(event.tags() for event in batch))
+
+    def react(self, now: datetime) -> Sequence[Event]:
+        """Return the next judgement; empty while there is nothing to judge."""
+        if self.state.started is None:
+            return ()
+        for decide in (self._judgements, self._root_causes, self._vetoes, self._introspection):
+            batch = decide(now)
+            if batch:
+                return batch
+        return ()
+
+    def _judgements(self, _: datetime) -> Sequence[Event]:
+        for request in self.state.requests.by_id.values():
+            if request.judgement is not None or request.is_cancelled:
+                continue
+            match request.result:
+                case AccuracyMeasured() as result:
+                    return (self._judge_accuracy(request, result),)
+                case BenchmarkMeasured() as result:
+                    return self._judge_benchmark(request, result)
+                case _:
+                    pass
+        return ()
+
+    def _judge_accuracy(self, request: Request, result: AccuracyMeasured) -> Event:
+        violation = gate_violation(
+            result.sample,
+            self.state.settings.gate,
+            claims_exact=self._claims_exact(request),
+        )
+        sample = result.sample
+        return MeasurementJudged(
+            action_id=request.asked.action_id,
+            causation_id=request.event_id,
+            request_id=request.asked.request_id,
+            purpose="accuracy",
+            is_accepted=violation is None,
+            reason=violation
+            or f"KL up to {sample.kl_mean_high:.2e} nats over {sample.num_tokens} tokens",
+        )
+
+    def _claims_exact(self, request: Request) -> bool:
+        """A stack claims to be exact when all of its path does."""
+        tree = self.state.tree
+        if not request.asked.is_exact:
+            return False
+        path = tree.path(request.asked.node_id)
+        return all(tree.templates[n.template_id].is_exact for n in path if n.template_id)
+
+    def _judge_benchmark(self, request: Request, result: BenchmarkMeasured) -> Sequence[Event]:
+        tree = self.state.tree
+        node = tree.node(request.asked.node_id)
+        is_final = result.purpose == "revalidation"
+        findings = check(
+            Evidence(
+                pairs=request.pairs,
+                result=result,
+                settings=self.state.settings.measure,
+                template=None if is_final else tree.templates.get(node.template_id or ""),
+                profile=tree.profile_at(node.parent_id) if node.parent_id else None,
+            )
+        )
+        asked = request.asked
+        flags = [
+            MeasurementFlagged(
+                action_id=asked.action_id,
+                causation_id=request.event_id,
+                request_id=asked.request_id,
+                rule=f.rule,
+                severity=f.severity,
+                evidence=f.evidence,
+            )
+            for f in findings
+        ]
+        invalid = [f for f in findings if f.severity == "invalid"]
+        effect = result.effect
+        threshold = 1.0 if is_final else self.state.settings.measure.min_gain_ratio
+        text = f"{effect.ratio:.3f}x [{effect.low:.3f}, {effect.high:.3f}]"
+        if invalid:
+            is_accepted, reason = False, f"{invalid[0].rule}: {invalid[0].evidence}"
+        elif effect.low > threshold:
+            is_accepted, reason = True, f"{text} over {effect.num_pairs} pairs"
+        else:
+            is_accepted = False
+            reason = f"{text} does not clear {threshold:.3f}x after {effect.num_pairs} pairs"
+        judged = MeasurementJudged(
+            action_id=asked.action_id,
+            causation_id=request.event_id,
+            request_id=asked.request_id,
+            purpose=result.purpose,
+            is_accepted=is_accepted,
+            reason=reason,
+        )
+        return (*flags, judged)
+
+    def _root_causes(self, _: datetime) -> Sequence[Event]:
+        for record in self.state.crashes:
+            if record.root_cause is None:
+                return self._explain(record)
+        return ()
+
+    def _explain(self, record: CrashRecord) -> Sequence[Event]:
+        tree = self.state.tree
+        crash = record.crash
+        diagnosis = diagnose(crash)
+        found = RootCauseFound(
+            action_id=crash.action_id,
+            attempt_id=crash.attempt_id,
+            causation_id=record.event_id,
+            cause=diagnosis.cause,
+            cause_group=diagnosis.group,
+            blames_idea=diagnosis.blames_idea,
+            evidence=diagnosis.evidence,
+            confidence_ratio=diagnosis.confidence_ratio,
+            remedy=diagnosis.remedy,
+        )
+        action = tree.actions.get(crash.action_id or "")
+        if not diagnosis.blames_idea or action is None or action.node_id is None:
+            return (found,)
+        node = tree.node(action.node_id)
+        number = self.state.constraints.num_published + 1
+        constraint = ConstraintPublished(
+            action_id=crash.action_id,
+            causation_id=record.event_id,
+            constraint_id=f"c{number:03d}",
+            scope=ConstraintScope(
+                template_id=action.template_id,
+                edits=node.edits,
+                context=self._context(action, node.parent_id),
+            ),
+            reason=f"{diagnosis.cause}: {diagnosis.remedy}",
+        )
+        return (found, constraint)
+
+    def _context(self, action: Action, parent_id: str | None) -> tuple[Edit, ...]:
+        """Return the part of the configuration that a crash depends on.
+
+        The keys that kept actions changed are the context: on a path that lacks one of them the
+        crash proves nothing.
+        """
+        tree = self.state.tree
+        if parent_id is None:
+            return ()
+        template = tree.templates[action.template_id]
+        required = {r.key for r in template.requires}
+        config = tree.config_at(parent_id)
+        changed = {e.key for n in tree.path(parent_id) for e in n.edits if e.key not in required}
+        return tuple(Edit(key=key, value=config[key]) for key in sorted(changed))
+
+    def _vetoes(self, _: datetime) -> Sequence[Event]:
+        """Stop work in flight that a constraint forbids by now."""
+        tree = self.state.tree
+        for node in tree.in_flight():
+            if node.parent_id is None or node.action_id in self.state.constraints.vetoed:
+                continue
+            constraint = self.state.constraints.blocking(
+                node.template_id or "", node.edits, tree.config_at(node.parent_id)
+            )
+            if constraint is not None:
+                return (
+                    ActionVetoed(
+                        action_id=node.action_id,
+                        reason=f"constraint {constraint.constraint_id}: {constraint.reason}",
+                        by="critic",
+                    ),
+                )
+        return ()
+
+    def _introspection(self, _: datetime) -> Sequence[Event]:
+        for action in self.state.tree.actions.values():
+            if (
+                action.outcome in {Status.REVERTED, Status.CRASHED}
+                and action.action_id not in self.state.introspected
+                and action.node_id is not None
+                and self.state.tree.node(action.node_id).status not in OPEN_STATUSES
+                and (action.outcome is not Status.CRASHED or action.root_cause is not None)
+            ):
+                return (self._introspect(action),)
+        return ()
+
+    def _introspect(self, action: Action) -> Event:
+        tree = self.state.tree
+        template = tree.templates[action.template_id]
+        node = tree.node(action.node_id or "")
+        profile = tree.profile_at(node.parent_id) if node.parent_id else None
+        share = profile.share_of(template.category) if profile is not None else 1.0
+        failed_gate = node.reason.startswith("accuracy")
+        blamed = action.root_cause is not None and action.root_cause.blames_idea
+        if failed_gate or blamed:
+            revive = ReviveCondition()
+            reasoning = "the failure does not depend on where the time goes"
+        else:
+            above = min(1.0, share * REVIVE_SHARE_FACTOR)
+            revive = ReviveCondition(
+                kept_any_of=template.unlocked_by,
+                category=template.category,
+                share_above_ratio=above,
+            )
+            reasoning = (
+                f"{template.category} took {share:.0%} of the time; worth another try above "
+                f"{above:.0%}"
+                + (
+                    f", or once {', '.join(template.unlocked_by)} is kept"
+                    if template.unlocked_by
+                    else ""
+                )
+            )
+        return IntrospectionRecorded(
+            action_id=action.action_id,
+            causation_id=self.state.outcome_event_ids.get(action.action_id),
+            template_id=action.template_id,
+            revive=revive,
+            reasoning=reasoning,
+        )

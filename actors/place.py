@@ -1,0 +1,83 @@
+"""Where effects happen: target, workspace, blobs, folders and the host's name."""
+
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from arbor.events.blobs import BlobStore
+from arbor.events.outcome import Crashed
+from arbor.events.types import Edit
+from arbor.targets.base import Server, ServerFailedError, Target
+from arbor.targets.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Everything that a worker's effects need; one in each process.
+
+    Attributes:
+        target: the stack that is optimised.
+        workspace: its commits.
+        blobs: store for large bodies.
+        directory: the campaign's directory.
+        host: name under which leases are taken.
+    """
+
+    target: Target
+    workspace: Workspace
+    blobs: BlobStore
+    directory: Path
+    host: str = field(default_factory=socket.gethostname)
+
+    def commit(self, parent_commit: str, edits: Sequence[Edit]) -> str:
+        """Return the commit of edits on a parent; no edits is the parent itself.
+
+        Raises:
+            WorkspaceError: git failed.
+        """
+        if not edits:
+            return parent_commit
+        message = "Set " + ", ".join(f"{edit.key}={edit.value}" for edit in edits)
+        return self.workspace.commit_edits(parent_commit, edits, message)
+
+    @contextmanager
+    def serve(self, commit: str, user: str) -> Iterator[Server]:
+        """Check a commit out and run its server; ``user`` keeps checkouts and logs apart.
+
+        Raises:
+            ServerFailedError: the server did not become ready.
+            WorkspaceError: the checkout failed.
+        """
+        name = f"{user}-{commit[:12]}"
+        worktree = self.workspace.checkout(commit, self.directory / "worktrees" / name)
+        log_path = self.directory / "logs" / f"{name}.log"
+        log_path.parent.mkdir(parents=True, exist_ok=True)
+        with self.target.serve(worktree, log_path) as server:
+            yield server
+
+    def crashed(
+        self,
+        error: ServerFailedError,
+        *,
+        action_id: str | None,
+        attempt_id: str,
+        node_id: str,
+        request_id: str | None = None,
+        phase: str | None = None,
+    ) -> Crashed:
+        """Return the event of a failed server, its log kept as a blob."""
+        text = "\n".join(error.log_tail)
+        return Crashed(
+            action_id=action_id,
+            attempt_id=attempt_id,
+            phase=phase or error.phase,
+            message=error.message,
+            exit_code=error.exit_code,
+            signal=error.signal,
+            log_digest=self.blobs.put(text.encode()) if text else None,
+            log_tail=error.log_tail[-20:],
+            request_id=request_id,
+            node_id=node_id,
+        )

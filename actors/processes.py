@@ -1,0 +1,114 @@
+"""What runs in each actor's process: the same classes that Ray makes into actors."""
+
+import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from arbor.actors.bench import Bench
+from arbor.actors.crew import DispatchBoard, build_specialist, specialist_name
+from arbor.actors.critic import Critic
+from arbor.actors.journal import Journal
+from arbor.actors.orchestrator import Orchestrator
+from arbor.actors.place import Place
+from arbor.actors.shell import ReactorShell
+from arbor.core.clock import SystemClock
+from arbor.core.layout import CampaignDirectory
+from arbor.core.reactor import Reactor
+from arbor.events.blobs import BlobStore
+from arbor.events.errors import FencedError, LogError
+from arbor.events.log import EventLog
+from arbor.targets.base import Target
+from arbor.targets.registry import create_target
+from arbor.targets.workspace import Workspace
+
+POLL_S = 1.0
+"""Longest wait before a process looks at the log again."""
+
+REACTORS: dict[str, Callable[[], Reactor]] = {"orchestrator": Orchestrator, "critic": Critic}
+"""Reactors that run in processes of their own."""
+
+
+def place_for(directory: Path, target: Target) -> Place:
+    """Return the place of a campaign's effects in this process."""
+    where = CampaignDirectory(directory)
+    return Place(target, Workspace(where.workspace), BlobStore(where.blobs), directory)
+
+
+def _place_of(journal: Journal, directory: Path) -> Place:
+    started = journal.state.started
+    if started is None:
+        raise LogError(f"no CampaignStarted in {directory}; start with `arbor run`")
+    target = create_target(started.target, json.loads(started.target_config))
+    return place_for(directory, target)
+
+
+class ReactorProcess:
+    """Runs a reactor until the campaign ends; its state is the log alone."""
+
+    def __init__(self, name: str, log: EventLog) -> None:
+        self._shell = ReactorShell(REACTORS[name](), log, SystemClock())
+
+    def process_id(self) -> int:
+        """Return the process id."""
+        return os.getpid()
+
+    def run(self) -> None:
+        """Fold, react, append, wait; return at the end of the campaign or when fenced."""
+        with suppress(FencedError):
+            self._shell.start()
+            while not self._shell.journal.state.is_ended:
+                if self._shell.run_until_quiet() == 0:
+                    self._shell.wait(POLL_S)
+
+
+class BenchProcess:
+    """Runs the bench until the campaign ends."""
+
+    def __init__(self, directory: Path, log: EventLog) -> None:
+        self._directory = directory
+        self._log = log
+
+    def process_id(self) -> int:
+        """Return the process id."""
+        return os.getpid()
+
+    def run(self) -> None:
+        """Answer requests until the campaign ends, or this incarnation is fenced."""
+        journal = Journal(self._log, Bench.name, SystemClock())
+        with suppress(FencedError):
+            journal.start()
+            bench = Bench(_place_of(journal, self._directory), journal)
+            try:
+                while not journal.state.is_ended:
+                    request = bench.next_request()
+                    if request is None:
+                        journal.wait(POLL_S)
+                    else:
+                        bench.perform(request)
+            finally:
+                bench.close()
+
+
+class SpecialistProcess:
+    """A process in a placement group in which specialists are built, one after the other."""
+
+    def __init__(self, directory: Path, log: EventLog, where: str) -> None:
+        self._directory = directory
+        self._log = log
+        self._where = where
+
+    def process_id(self) -> int:
+        """Return the process id."""
+        return os.getpid()
+
+    def run(self, node_id: str) -> None:
+        """Build the specialist of a node and let it do its work once."""
+        journal = Journal(self._log, specialist_name(node_id), SystemClock())
+        board = DispatchBoard(journal.state)
+        journal.follow(board)
+        with suppress(FencedError):
+            journal.start()
+            place = _place_of(journal, self._directory)
+            build_specialist(place, journal, board.get(node_id), self._where).perform()

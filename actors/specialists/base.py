@@ -1,0 +1,213 @@
+"""What all specialists share: their task, their attempt, their end."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from arbor.actors.journal import Journal
+from arbor.actors.place import Place
+from arbor.core.state import CampaignState
+from arbor.core.tree import Status
+from arbor.events.choice import ActionDispatched
+from arbor.events.errors import ConflictError
+from arbor.events.types import ActionTemplate, Edit, WindowSample
+from arbor.events.work import (
+    AttemptStarted,
+    PatchProposed,
+    PlanProposed,
+    SpecialistConstructed,
+    SpecialistRetired,
+    TrialMeasured,
+)
+from arbor.targets.base import ServerFailedError
+
+
+class CancelledError(Exception):
+    """The action was vetoed or withdrawn while the specialist worked."""
+
+
+class Craft(Protocol):
+    """The part that differs between specialists: how a patch comes about."""
+
+    skills: tuple[str, ...]
+
+    def plan(self, task: "Task") -> tuple[str, ...]:
+        """Return what will be done, one step a line."""
+        ...
+
+    def work(self, task: "Task") -> tuple[tuple[Edit, ...], str]:
+        """Return the edits of the patch and what the local check saw.
+
+        Raises:
+            ServerFailedError: no way to a working candidate was found.
+            CancelledError: the action is not wanted any more.
+        """
+        ...
+
+
+@dataclass(slots=True)
+class Task:
+    """One dispatched action in one attempt."""
+
+    place: Place
+    journal: Journal
+    dispatch: ActionDispatched
+    attempt_id: str
+    slot: str
+    """Keeps this specialist's checkouts and logs apart from others'."""
+
+    @property
+    def template(self) -> ActionTemplate:
+        """The catalog entry of the action."""
+        return self.journal.state.tree.templates[self.dispatch.template_id]
+
+    @property
+    def state(self) -> CampaignState:
+        """The campaign's state as folded last."""
+        return self.journal.state
+
+    def check_wanted(self) -> None:
+        """Fold what is new and stop when the action was vetoed or withdrawn.
+
+        Raises:
+            CancelledError: it was.
+        """
+        self.journal.catch_up()
+        if self.state.tree.node(self.dispatch.node_id).status is not Status.WORKING:
+            raise CancelledError
+
+    def commit(self, edits: Sequence[Edit]) -> str:
+        """Return the commit of edits on the parent."""
+        return self.place.commit(self.dispatch.parent_commit, edits)
+
+    def screen(self, edits: Sequence[Edit]) -> WindowSample:
+        """Run one short window on a fresh server of the edits, sharing the host.
+
+        The number is for choosing among trials only, never evidence.
+
+        Raises:
+            ServerFailedError: the server failed.
+            CancelledError: the action is not wanted any more.
+        """
+        target = self.place.target
+        commit = self.commit(edits)
+        with self.journal.lease(
+            self.place.host, "screening", exclusive=False, action_id=self.dispatch.action_id
+        ):
+            self.check_wanted()
+            with self.place.serve(commit, self.slot) as server:
+                return target.benchmark(
+                    server, self.state.settings.seed + 17, target.default_num_requests()
+                )
+
+    def record_trial(
+        self,
+        trial: int,
+        edits: Sequence[Edit],
+        engine: str,
+        sample: WindowSample | None,
+        failure: str | None = None,
+    ) -> None:
+        """Append the outcome of a screening trial."""
+        self.journal.append(
+            TrialMeasured(
+                action_id=self.dispatch.action_id,
+                attempt_id=self.attempt_id,
+                trial=trial,
+                edits=tuple(edits),
+                throughput_tok_s=None if sample is None else sample.throughput_tok_s,
+                failure=failure,
+                engine=engine,
+            )
+        )
+
+
+class Specialist:
+    """A worker for one dispatched action; construct it again after a restart."""
+
+    def __init__(
+        self, place: Place, journal: Journal, dispatch: ActionDispatched, craft: Craft, where: str
+    ) -> None:
+        self._place = place
+        self._journal = journal
+        self._dispatch = dispatch
+        self._craft = craft
+        self._where = where
+
+    def perform(self) -> None:
+        """Do the work once: a patch, or the crash that prevented it, and retire.
+
+        Raises:
+            FencedError: this incarnation has a successor.
+            LogError: the log cannot be used.
+        """
+        self._journal.catch_up()
+        dispatch = self._dispatch
+        if self._journal.state.tree.node(dispatch.node_id).status is not Status.WORKING:
+            self._retire("nothing left to do")
+            return
+        attempt = self._journal.state.num_work_attempts.get(dispatch.node_id, 0) + 1
+        attempt_id = f"{dispatch.node_id}.{attempt}"
+        task = Task(self._place, self._journal, dispatch, attempt_id, self._journal.actor)
+        with suppress(ConflictError):
+            self._journal.append(
+                SpecialistConstructed(
+                    action_id=dispatch.action_id,
+                    specialist_id=self._journal.actor,
+                    layer=task.template.layer,
+                    skills=self._craft.skills,
+                    placement=self._where,
+                ),
+                AttemptStarted(
+                    action_id=dispatch.action_id, attempt_id=attempt_id, attempt=attempt
+                ),
+                PlanProposed(
+                    action_id=dispatch.action_id,
+                    attempt_id=attempt_id,
+                    steps=self._craft.plan(task),
+                ),
+                watching=frozenset({f"action:{dispatch.action_id}"}),
+            )
+            self._retire(self._attempt(task))
+
+    def _attempt(self, task: Task) -> str:
+        try:
+            edits, validation = self._craft.work(task)
+            task.check_wanted()
+        except CancelledError:
+            return "the action is not wanted any more"
+        except ServerFailedError as error:
+            self._journal.append(
+                self._place.crashed(
+                    error,
+                    action_id=task.dispatch.action_id,
+                    attempt_id=task.attempt_id,
+                    node_id=task.dispatch.node_id,
+                )
+            )
+            return f"crashed: {error.message}"
+        commit = task.commit(edits)
+        diff = self._place.workspace.diff(task.dispatch.parent_commit, commit)
+        self._journal.append(
+            PatchProposed(
+                action_id=task.dispatch.action_id,
+                attempt_id=task.attempt_id,
+                node_id=task.dispatch.node_id,
+                base_commit=task.dispatch.parent_commit,
+                commit=commit,
+                edits=edits,
+                diff_digest=self._place.blobs.put(diff.encode()),
+                validation=validation,
+            )
+        )
+        return "patch proposed"
+
+    def _retire(self, reason: str) -> None:
+        self._journal.append(
+            SpecialistRetired(
+                action_id=self._dispatch.action_id,
+                specialist_id=self._journal.actor,
+                reason=reason,
+            )
+        )

@@ -1,0 +1,136 @@
+"""Notable changes of a campaign as plain lines, for logs and pipes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from arbor.cli.text import edits, interval, one_line, percent
+from arbor.core.requests import Request
+from arbor.core.state import CampaignState
+from arbor.core.tree import ROOT_ID, Node, Status
+from arbor.events.evidence import BenchmarkMeasured
+
+
+@dataclass(slots=True)
+class Notable:
+    """Compares states and tells what happened in between, every thing once."""
+
+    _seen: set[str] = field(default_factory=set)
+    _has_begun: bool = False
+
+    def lines(self, state: CampaignState) -> list[str]:
+        """Return what is new since the last call."""
+        if state.started is None:
+            return []
+        found = [text for key, text in self._all(state) if self._is_new(key)]
+        if self._has_begun:
+            return found
+        self._has_begun = True
+        first = self._first(state)
+        return first if len(state.tree.nodes) > 1 else [*first, *found]
+
+    def _is_new(self, key: str) -> bool:
+        is_new = key not in self._seen
+        self._seen.add(key)
+        return is_new
+
+    def _first(self, state: CampaignState) -> list[str]:
+        started = state.started
+        if started is None:
+            return []
+        hardware = started.hardware
+        lines = [
+            (
+                f"started  {one_line(started.name)}: target {one_line(started.target)} on"
+                f" {one_line(hardware.device_name)} ({hardware.num_cores} cores),"
+                f" budget {state.budget.wall_s:.0f} s, score {started.settings.search.score},"
+                f" {len(started.actions)} actions"
+            )
+        ]
+        if len(state.tree.nodes) > 1:
+            gain = state.tree.gain_ratio(state.tree.current_id)
+            lines.append(
+                f"resumed  at position {state.position}: {len(state.tree.nodes) - 1} nodes,"
+                f" {gain:.3f}x so far"
+            )
+        return lines
+
+    def _all(self, state: CampaignState) -> Iterator[tuple[str, str]]:
+        for request in state.requests.by_id.values():
+            yield from self._of_request(request)
+        if state.noise is not None:
+            noise = state.noise
+            yield (
+                "noise",
+                (
+                    f"noise    identical arms differ by {noise.effect.sd_log_ratio:.2%} a pair;"
+                    f" smallest effect found {percent(noise.mde_ratio)}"
+                ),
+            )
+        for node in state.tree.nodes.values():
+            if node.node_id != ROOT_ID:
+                yield from self._of_node(state, node)
+        for number, record in enumerate(state.crashes):
+            if record.root_cause is not None:
+                cause = record.root_cause
+                yield (
+                    f"cause:{number}",
+                    (
+                        f"cause    {cause.action_id or 'environment'}: {one_line(cause.cause)}"
+                        f" ({cause.cause_group}); {one_line(cause.remedy)}"
+                    ),
+                )
+        for constraint in state.constraints.in_force.values():
+            what = one_line(constraint.scope.template_id)
+            yield (
+                f"constraint:{constraint.constraint_id}",
+                (f"limit    {constraint.constraint_id} on {what}: {one_line(constraint.reason)}"),
+            )
+        if state.is_paused:
+            yield f"paused:{state.position}", "paused   nothing new is dispatched"
+        if state.is_ended:
+            yield f"ended:{state.session_position}", "ended    the campaign is over"
+
+    def _of_request(self, request: Request) -> Iterator[tuple[str, str]]:
+        request_id = request.asked.request_id
+        if request.asked.purpose != "revalidation":
+            return
+        yield (
+            f"asked:{request_id}",
+            f"final    {request.asked.node_id} against the frozen baseline, fresh servers",
+        )
+        if isinstance(request.result, BenchmarkMeasured) and request.judgement is not None:
+            verdict = "holds" if request.judgement.is_accepted else "does not hold"
+            yield (
+                f"judged:{request_id}",
+                (
+                    f"claim    {verdict}: {interval(request.result.effect)}"
+                    f" ({one_line(request.judgement.reason)})"
+                ),
+            )
+
+    def _of_node(self, state: CampaignState, node: Node) -> Iterator[tuple[str, str]]:
+        action = state.tree.actions.get(node.action_id or "")
+        dispatches = action.num_dispatches if action is not None else 0
+        name = f"{node.node_id} {one_line(node.template_id or '')}"
+        key = f"{node.node_id}:{dispatches}"
+        if node.status is Status.REBASED:
+            return
+        yield (
+            f"begun:{node.action_id}:{dispatches}",
+            f"trying   {name}: {edits(node.edits)}",
+        )
+        if node.status is Status.KEPT and node.effect is not None:
+            yield (
+                f"kept:{key}",
+                f"kept     {name}: {percent(node.effect.ratio)}, {interval(node.effect)}",
+            )
+        elif node.status is Status.CRASHED:
+            yield f"crashed:{key}", f"crashed  {name}: {one_line(node.reason)}"
+        elif node.status in {
+            Status.REVERTED,
+            Status.WITHDRAWN,
+            Status.VETOED,
+            Status.REVOKED,
+        }:
+            word = f"{node.status}".ljust(8)
+            yield f"{node.status}:{key}", f"{word} {name}: {one_line(node.reason)}"

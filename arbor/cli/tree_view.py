@@ -1,0 +1,103 @@
+"""The search tree for terminals: one line a node, the path in force in bold."""
+
+from datetime import datetime
+
+from rich.text import Text
+from rich.tree import Tree as RichTree
+
+from arbor.cli.text import edits, interval, one_line, percent
+from arbor.core.state import CampaignState
+from arbor.core.tree import ROOT_ID, Node, Status
+
+STYLES: dict[Status, str] = {
+    Status.WORKING: "cyan",
+    Status.READY: "cyan",
+    Status.MEASURING: "bold cyan",
+    Status.KEPT: "green",
+    Status.REVERTED: "yellow",
+    Status.CRASHED: "red",
+    Status.WITHDRAWN: "bright_black",
+    Status.VETOED: "magenta",
+    Status.REBASED: "bright_black",
+    Status.REVOKED: "magenta",
+}
+MARKS: dict[Status, str] = {
+    Status.WORKING: "…",
+    Status.READY: "…",
+    Status.MEASURING: "≈",
+    Status.KEPT: "✓",
+    Status.REVERTED: "-",
+    Status.CRASHED: "✗",
+    Status.WITHDRAWN: "o",
+    Status.VETOED: "!",
+    Status.REBASED: "→",
+    Status.REVOKED: "!",
+}
+
+
+def node_label(state: CampaignState, node: Node, *, is_on_path: bool, ascii_only: bool) -> Text:
+    """Return the line of a node: mark, id, what it is, effect or reason."""
+    style = STYLES[node.status]
+    mark = MARKS[node.status]
+    text = Text()
+    text.append(("*" if ascii_only and not mark.isascii() else mark) + " ", style=style)
+    text.append(node.node_id + " ", style="dim")
+    if node.node_id == ROOT_ID:
+        text.append("baseline", style="bold")
+        return text
+    text.append(one_line(node.template_id or ""), style="bold" if is_on_path else "")
+    if node.status is Status.KEPT and node.effect is not None:
+        text.append(f"  {percent(node.effect.ratio)}", style="bold green")
+        text.append(f"  {interval(node.effect)}", style="dim")
+        return text
+    text.append(f"  {node.status}", style=style)
+    template = state.tree.templates.get(node.template_id or "")
+    shown = node.reason
+    if not shown and template is not None and tuple(node.edits) != template.edits:
+        shown = edits(node.edits)
+    if shown:
+        text.append(f"  {one_line(shown, 110)}", style="dim")
+    return text
+
+
+def tree_view(
+    state: CampaignState, *, ascii_only: bool = False, with_rebased: bool = False
+) -> RichTree:
+    """Return the tree as a rich renderable.
+
+    Args:
+        state: the campaign.
+        ascii_only: True when the terminal has no Unicode.
+        with_rebased: also show nodes that a rebase replaced.
+    """
+    tree = state.tree
+    on_path = {node.node_id for node in tree.path(tree.current_id)} if tree.nodes else set()
+    branches: dict[str, RichTree] = {}
+    root = RichTree(Text("no nodes yet", style="dim"), guide_style="dim")
+    for node in tree.nodes.values():
+        if node.status is Status.REBASED and not with_rebased:
+            continue
+        label = node_label(state, node, is_on_path=node.node_id in on_path, ascii_only=ascii_only)
+        parent = branches.get(node.parent_id or "")
+        if parent is None:
+            root = RichTree(label, guide_style="dim") if node.node_id == ROOT_ID else root
+            branches[node.node_id] = root
+        else:
+            branches[node.node_id] = parent.add(label)
+    return root
+
+
+def summary(state: CampaignState, now: datetime) -> Text:
+    """Return one line: how far the campaign is and what it found."""
+    outcomes = [action.outcome for action in state.tree.actions.values()]
+    gain = state.tree.gain_ratio(state.tree.current_id) if state.tree.nodes else 1.0
+    where = "ended" if state.is_ended else "paused" if state.is_paused else "running"
+    text = Text(where, style="bold")
+    text.append(
+        f"  {state.budget.elapsed_s(now):.0f} of {state.budget.wall_s:.0f} s"
+        f"  kept {outcomes.count(Status.KEPT)}"
+        f"  reverted {outcomes.count(Status.REVERTED)}"
+        f"  crashed {outcomes.count(Status.CRASHED)}"
+    )
+    text.append(f"  product of keeps {gain:.3f}x", style="green")
+    return text

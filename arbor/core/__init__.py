@@ -1,0 +1,1 @@
+"""Pure decisions: tree, scoring, measurement statistics, campaign config, budget."""

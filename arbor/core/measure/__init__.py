@@ -1,0 +1,1 @@
+"""Statistics of paired, interleaved windows; pure."""

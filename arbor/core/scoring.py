@@ -1,0 +1,117 @@
+"""The score of a candidate, in both forms, from terms that are recorded with it.
+
+Source: Arbor (arXiv 2606.12563). The paper prints
+
+    h(a) = g / (c (1 - r_acc) (1 - r_crash) m_gap) + C_s ln N / (1 + n_cat)
+
+so that a riskier and a more urgent action would score higher and lower, against its own words.
+``as_printed`` is that formula; ``risk_averse`` (the default) multiplies instead of dividing:
+
+    h(a) = g (1 - r_acc) (1 - r_crash) m_gap / c + C_s ln N / (1 + n_cat)
+"""
+
+import math
+from typing import Literal
+
+from arbor.core.tree import Status, Tree
+from arbor.events.settings import SearchSettings
+from arbor.events.types import ActionTemplate, ScoreTerms
+
+PRIOR_WEIGHT = 4.0
+"""Pseudo-observations behind a catalog's failure rates."""
+SPEEDUP_PRIOR_WEIGHT = 1.0
+"""Pseudo-observations behind a catalog's speed-up."""
+MIN_GAP_RATIO = 0.1
+"""Urgency near the goal; above zero so that ``as_printed`` stays finite."""
+_TRIED = {Status.KEPT, Status.REVERTED, Status.CRASHED, Status.VETOED}
+
+
+def expected_gain(share_ratio: float, speedup_ratio: float) -> float:
+    """Return g: the part of the run time that the action should remove.
+
+    Amdahl: speeding a share p up by S removes p (1 - 1/S) of the time.
+    """
+    return share_ratio * (1.0 - 1.0 / speedup_ratio)
+
+
+def score(form: Literal["risk_averse", "as_printed"], terms: ScoreTerms) -> float:
+    """Return h(a) of recorded terms."""
+    gain = expected_gain(terms.share_ratio, terms.speedup_ratio)
+    safety = (1.0 - terms.accuracy_risk_ratio) * (1.0 - terms.crash_risk_ratio)
+    bonus = (
+        terms.exploration * math.log(max(1, terms.num_tries)) / (1.0 + terms.num_category_tries)
+    )
+    if form == "as_printed":
+        return gain / (terms.cost_ratio * safety * terms.gap_ratio) + bonus
+    return gain * safety * terms.gap_ratio / terms.cost_ratio + bonus
+
+
+def _posterior(prior: float, weight: float, num_failures: int, num_tries: int) -> float:
+    """Return the posterior mean of a Beta prior with mean ``prior`` and ``weight``."""
+    return (prior * weight + num_failures) / (weight + num_tries)
+
+
+def implied_speedup(ratio: float, share_ratio: float) -> float:
+    """Return the speed-up of a share of the time that explains an end-to-end ratio.
+
+    The inverse of ``expected_gain``, kept within 0.5 .. 20 where noise would exceed the share.
+    """
+    removed = (1.0 - 1.0 / ratio) / max(share_ratio, 1e-3)
+    return 1.0 / (1.0 - max(-1.0, min(0.95, removed)))
+
+
+def _speedup(tree: Tree, template: ActionTemplate) -> float:
+    """Return the template's speed-up, shrunk towards what its earlier tries measured."""
+    log_sum = SPEEDUP_PRIOR_WEIGHT * math.log(template.prior_speedup_ratio)
+    weight = SPEEDUP_PRIOR_WEIGHT
+    for action in tree.history(template.template_id):
+        if action.node_id is None or action.outcome not in _TRIED:
+            continue
+        node = tree.node(action.node_id)
+        profile = tree.profile_at(node.parent_id or tree.current_id)
+        share = profile.share_of(template.category) if profile is not None else 1.0
+        # A crash or a failed gate says that nothing was gained there.
+        if node.effect is not None:
+            log_sum += math.log(implied_speedup(node.effect.ratio, share))
+        weight += 1.0
+    return max(1.0 + 1e-6, math.exp(log_sum / weight))
+
+
+def score_terms(
+    tree: Tree, template: ActionTemplate, settings: SearchSettings, mean_cost_s: float
+) -> ScoreTerms:
+    """Return the terms of a candidate at the current node.
+
+    Args:
+        tree: the tree as known now.
+        template: the candidate's template.
+        settings: form, exploration and goal.
+        mean_cost_s: mean cost of the catalog, the unit of cost.
+    """
+    tried = [a for a in tree.actions.values() if a.outcome in _TRIED and a.node_id is not None]
+    same = [a for a in tried if tree.templates[a.template_id].layer == template.layer]
+    of_category = [a for a in tried if tree.templates[a.template_id].category == template.category]
+    crashes = sum(a.outcome is Status.CRASHED for a in same)
+    inexact = sum(
+        a.outcome is Status.REVERTED and "accuracy" in tree.node(a.node_id or "").reason
+        for a in same
+    )
+    profile = tree.profile_at(tree.current_id)
+    share = profile.share_of(template.category) if profile is not None else 1.0
+    gained = math.log(max(1.0, tree.gain_ratio(tree.current_id)))
+    gap = 1.0 - gained / math.log(settings.goal_ratio)
+    return ScoreTerms(
+        share_ratio=share,
+        speedup_ratio=_speedup(tree, template),
+        cost_ratio=template.cost_s / mean_cost_s,
+        accuracy_risk_ratio=_posterior(
+            template.prior_accuracy_risk_ratio, PRIOR_WEIGHT, inexact, len(same)
+        ),
+        crash_risk_ratio=_posterior(
+            template.prior_crash_risk_ratio, PRIOR_WEIGHT, crashes, len(same)
+        ),
+        gap_ratio=max(MIN_GAP_RATIO, min(1.0, gap)),
+        num_tries=len(tried),
+        num_category_tries=len(of_category),
+        exploration=settings.exploration,
+    )

@@ -1,0 +1,223 @@
+"""Everything that a decision may depend on, as one fold."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from arbor.core.applying import Dispatcher
+from arbor.core.budget import Budget
+from arbor.core.constraints import Constraints
+from arbor.core.leases import LeaseTable
+from arbor.core.requests import Request, Requests
+from arbor.core.tree import Tree
+from arbor.events.base import Recorded
+from arbor.events.campaign import CampaignEnded, CampaignPaused, CampaignResumed, CampaignStarted
+from arbor.events.choice import ActionDispatched, ActionProposed, ActionScored, ActionWithdrawn
+from arbor.events.evidence import NoiseCalibrated, ProfileTaken
+from arbor.events.judgement import IntrospectionRecorded, KeepRevoked, RootCauseFound
+from arbor.events.limits import ActionVetoed, ConstraintLifted, ConstraintPublished
+from arbor.events.outcome import ActionKept, ActionReverted, Crashed
+from arbor.events.requests import MeasurementRequested
+from arbor.events.settings import Settings
+from arbor.events.work import AttemptStarted, TrialMeasured
+
+_CHANGES_SCORES = (
+    ActionProposed,
+    ProfileTaken,
+    ActionKept,
+    ActionReverted,
+    RootCauseFound,
+    ActionWithdrawn,
+    ActionVetoed,
+    KeepRevoked,
+    ConstraintPublished,
+    ConstraintLifted,
+)
+"""Events after which remaining candidates are scored again."""
+
+
+@dataclass(slots=True)
+class CrashRecord:
+    """A crash of an action that may still wait for its root cause."""
+
+    crash: Crashed
+    event_id: str
+    root_cause: RootCauseFound | None = None
+
+
+@dataclass(slots=True)
+class CampaignState:
+    """Fold of the whole log; the same for every reactor and worker."""
+
+    started: CampaignStarted | None = None
+    started_event_id: str = ""
+    is_paused: bool = False
+    is_ended: bool = False
+    position: int = 0
+    session_position: int = 0
+    """Position at which the campaign was started or last resumed with new budget."""
+    tree: Tree = field(default_factory=Tree)
+    requests: Requests = field(default_factory=Requests)
+    constraints: Constraints = field(default_factory=Constraints)
+    budget: Budget = field(default_factory=Budget)
+    leases: LeaseTable = field(default_factory=LeaseTable)
+    noise: NoiseCalibrated | None = None
+    crashes: list[CrashRecord] = field(default_factory=list)
+    introspected: set[str] = field(default_factory=set)
+    """Actions whose latest outcome has been looked at."""
+    outcome_event_ids: dict[str, str] = field(default_factory=dict)
+    """Action to the event of its latest outcome."""
+    scores_needed_after: int = 0
+    scored_after: int = 0
+    asked_at: dict[str, datetime] = field(default_factory=dict)
+    noise_s: float | None = None
+    """Seconds that the calibration of noise took, the yardstick for the final claim."""
+    trial_seconds: list[float] = field(default_factory=list)
+    """Seconds from dispatch to outcome of finished actions, over their expected cost."""
+    dispatched_at: dict[str, datetime] = field(default_factory=dict)
+    num_work_attempts: dict[str, int] = field(default_factory=dict)
+    """Node to the number of attempts that specialists began at it."""
+    trials: dict[str, list[TrialMeasured]] = field(default_factory=dict)
+    """Node to its screening trials, in order."""
+
+    def apply(self, recorded: Recorded) -> None:
+        """Fold one event."""
+        self.tree.apply(recorded)
+        self.requests.apply(recorded)
+        self.constraints.apply(recorded)
+        self.budget.apply(recorded)
+        self.leases.apply(recorded)
+        _HANDLERS.apply(self, recorded)
+        if isinstance(recorded.event, _CHANGES_SCORES):
+            self.scores_needed_after = recorded.position
+        self.position = recorded.position
+
+    def _node_of(self, action_id: str | None) -> str:
+        action = self.tree.actions.get(action_id or "")
+        return (action.node_id if action is not None else None) or ""
+
+    def _note_duration(self, action_id: str, ended: datetime) -> None:
+        begun = self.dispatched_at.get(action_id)
+        action = self.tree.actions.get(action_id)
+        if begun is not None and action is not None:
+            expected = self.tree.templates[action.template_id].cost_s
+            self.trial_seconds.append((ended - begun).total_seconds() / expected)
+
+    @property
+    def settings(self) -> Settings:
+        """Settings of the campaign; the defaults before it started."""
+        return self.started.settings if self.started is not None else Settings()
+
+    @property
+    def root_commit(self) -> str:
+        """Commit of the frozen baseline."""
+        return self.started.root_commit if self.started is not None else ""
+
+    def measurement_of(self, node_id: str, purpose: str) -> Request | None:
+        """Return the latest request of a purpose about a node."""
+        found = [r for r in self.requests.of_node(node_id) if r.asked.purpose == purpose]
+        return found[-1] if found else None
+
+    def final_reserve_s(self) -> float:
+        """Return the seconds to keep for the final claim, from what the calibration took."""
+        per_start = self.noise_s if self.noise_s is not None else 15.0
+        return 1.3 * per_start * self.settings.measure.final_starts
+
+    def trial_cost_s(self, template_id: str) -> float:
+        """Return the expected seconds of a trial, scaled by what trials took so far."""
+        expected = self.tree.templates[template_id].cost_s
+        recent = self.trial_seconds[-8:]
+        scale = sum(recent) / len(recent) if recent else 1.0
+        return expected * min(4.0, max(0.25, scale))
+
+
+def _started(state: CampaignState, event: CampaignStarted, recorded: Recorded) -> None:
+    state.started = event
+    state.started_event_id = recorded.event_id
+
+
+def _paused(state: CampaignState, _event: CampaignPaused, _recorded: Recorded) -> None:
+    state.is_paused = True
+
+
+def _resumed(state: CampaignState, event: CampaignResumed, recorded: Recorded) -> None:
+    state.is_paused = False
+    if state.is_ended or event.added_wall_s > 0:
+        state.session_position = recorded.position
+    state.is_ended = False
+
+
+def _ended(state: CampaignState, _event: CampaignEnded, _recorded: Recorded) -> None:
+    state.is_ended = True
+
+
+def _asked(state: CampaignState, event: MeasurementRequested, recorded: Recorded) -> None:
+    state.asked_at[event.request_id] = recorded.recorded_at
+
+
+def _calibrated(state: CampaignState, event: NoiseCalibrated, recorded: Recorded) -> None:
+    state.noise = event
+    asked = state.asked_at.get(event.request_id)
+    if asked is not None:
+        state.noise_s = (recorded.recorded_at - asked).total_seconds()
+
+
+def _scored(state: CampaignState, _event: ActionScored, recorded: Recorded) -> None:
+    # What was folded when it was scored, not when it landed.
+    state.scored_after = max(state.scored_after, recorded.decided_after or 0)
+
+
+def _dispatched(state: CampaignState, event: ActionDispatched, recorded: Recorded) -> None:
+    action_id = event.action_id or ""
+    state.dispatched_at[action_id] = recorded.recorded_at
+    state.introspected.discard(action_id)
+
+
+def _attempted(state: CampaignState, event: AttemptStarted, _recorded: Recorded) -> None:
+    if event.request_id is None:
+        state.num_work_attempts[state._node_of(event.action_id)] = event.attempt
+
+
+def _tried(state: CampaignState, event: TrialMeasured, _recorded: Recorded) -> None:
+    state.trials.setdefault(state._node_of(event.action_id), []).append(event)
+
+
+def _concluded(
+    state: CampaignState, event: ActionKept | ActionReverted | Crashed, recorded: Recorded
+) -> None:
+    if event.action_id is None:
+        return
+    state.outcome_event_ids[event.action_id] = recorded.event_id
+    state._note_duration(event.action_id, recorded.recorded_at)
+    if isinstance(event, Crashed):
+        state.crashes.append(CrashRecord(event, recorded.event_id))
+
+
+def _explained(state: CampaignState, event: RootCauseFound, _recorded: Recorded) -> None:
+    for record in state.crashes:
+        if record.event_id == event.causation_id:
+            record.root_cause = event
+
+
+def _introspected(state: CampaignState, event: IntrospectionRecorded, _recorded: Recorded) -> None:
+    state.introspected.add(event.action_id or "")
+
+
+_HANDLERS: Dispatcher[CampaignState] = Dispatcher(
+    {
+        CampaignStarted: _started,
+        CampaignPaused: _paused,
+        CampaignResumed: _resumed,
+        CampaignEnded: _ended,
+        MeasurementRequested: _asked,
+        NoiseCalibrated: _calibrated,
+        ActionScored: _scored,
+        ActionDispatched: _dispatched,
+        AttemptStarted: _attempted,
+        TrialMeasured: _tried,
+        ActionKept: _concluded,
+        ActionReverted: _concluded,
+        Crashed: _concluded,
+        RootCauseFound: _explained,
+        IntrospectionRecorded: _introspected,
+    }
+)

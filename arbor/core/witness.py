@@ -1,0 +1,34 @@
+"""Whether an action took effect: no witness, no keep."""
+
+from collections.abc import Mapping, Sequence
+
+from arbor.events.types import Edit, Scalar, WindowSample, Witness
+
+
+def has_witness(
+    witness: Witness,
+    edits: Sequence[Edit],
+    windows: Sequence[WindowSample],
+    resolved: Mapping[str, Scalar],
+) -> tuple[bool, str]:
+    """Return whether an action took effect in every window, and what proves or refutes it.
+
+    Args:
+        witness: what to look for.
+        edits: edits of the action.
+        windows: the candidate's valid windows.
+        resolved: configuration that the candidate's server says it runs with.
+    """
+    if witness.kind == "counter":
+        grown = [
+            next((c.value for c in window.counters if c.key == witness.key), 0.0)
+            for window in windows
+        ]
+        if grown and min(grown) > 0:
+            return True, f"{witness.key} grew in every window (at least {min(grown):.0f})"
+        return False, f"{witness.key} did not grow in every window: the action had no effect"
+    for edit in edits:
+        if resolved.get(edit.key) != edit.value:
+            found = resolved.get(edit.key)
+            return False, f"the server reports {edit.key}={found!r}, not {edit.value!r}"
+    return True, "the server reports " + ", ".join(f"{e.key}={e.value}" for e in edits)

@@ -1,0 +1,1 @@
+"""Typed search spaces and ask/tell engines."""

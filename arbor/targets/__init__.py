@@ -1,0 +1,1 @@
+"""What can be optimised: effect shells around servers that run as child programs."""

@@ -1,0 +1,124 @@
+"""What a target is: a stack that can be started from a worktree and measured."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from arbor.events.errors import ArborError
+from arbor.events.types import (
+    AccuracySample,
+    ActionTemplate,
+    Hardware,
+    Profile,
+    Scalar,
+    WindowSample,
+)
+
+FlatConfig = Mapping[str, Scalar]
+"""``section.key`` to value."""
+
+
+class ServerFailedError(ArborError):
+    """A candidate's server did not start, died, hung or answered nonsense.
+
+    This is an outcome of a trial, recorded as ``Crashed``; it never ends a campaign.
+
+    Attributes:
+        phase: ``start``, ``profile``, ``accuracy`` or ``benchmark``.
+        message: one line.
+        exit_code: exit code of the server, when it ended by itself.
+        signal: number of the signal that ended it.
+        log_tail: last lines of the server's log.
+    """
+
+    def __init__(
+        self,
+        phase: str,
+        message: str,
+        exit_code: int | None = None,
+        signal: int | None = None,
+        log_tail: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(phase, message, exit_code, signal, log_tail)
+        self.phase = phase
+        self.message = message
+        self.exit_code = exit_code
+        self.signal = signal
+        self.log_tail = log_tail
+
+    def __str__(self) -> str:
+        return f"server failed in {self.phase}: {self.message}"
+
+
+class Server(Protocol):
+    """A running server of one commit."""
+
+    def resolved_config(self) -> FlatConfig:
+        """Return the configuration that the server says it runs with.
+
+        Raises:
+            ServerFailedError: the server does not answer.
+        """
+        ...
+
+
+class Target(Protocol):
+    """What can be optimised. One instance lives in each process that has effects.
+
+    All methods but ``create_workspace`` and ``actions`` may raise ``ServerFailedError``.
+    """
+
+    name: str
+
+    def check(self, hardware: Hardware) -> None:
+        """Check before anything starts that the target can run here.
+
+        Raises:
+            InvalidInputError: something is missing; one line with the fix.
+        """
+        ...
+
+    def create_workspace(self, path: Path) -> None:
+        """Write the baseline's files into an empty folder; they become the root commit."""
+        ...
+
+    def baseline_config(self) -> FlatConfig:
+        """Return the flat configuration that the files of ``create_workspace`` hold."""
+        ...
+
+    def actions(self, hardware: Hardware) -> Sequence[ActionTemplate]:
+        """Return the catalog for a machine."""
+        ...
+
+    def serve(self, worktree: Path, log_path: Path) -> AbstractContextManager[Server]:
+        """Start the server of a worktree and wait until it is ready; end it on exit."""
+        ...
+
+    def profile(self, server: Server, seed: int) -> Profile:
+        """Return where the time goes under the benchmark's load."""
+        ...
+
+    def benchmark(self, server: Server, seed: int, num_requests: int) -> WindowSample:
+        """Play one window of ``num_requests`` requests with fresh prompts from ``seed``.
+
+        Equal seeds and numbers give equal work. ``counters`` of the sample hold the growth of
+        the server's counters during the window, which witnesses read.
+        """
+        ...
+
+    def reference(self, server: Server) -> bytes:
+        """Return the baseline's answers to the fixed accuracy prompts, to compare with later."""
+        ...
+
+    def accuracy(self, server: Server, reference: bytes) -> AccuracySample:
+        """Return the distance of a server from a reference."""
+        ...
+
+    def warmup(self, server: Server, seed: int) -> None:
+        """Play enough load that lazy work is done before the first window."""
+        ...
+
+    def default_num_requests(self) -> int:
+        """Return a number of requests to start the calibration of the window's length with."""
+        ...

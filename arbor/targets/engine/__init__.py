@@ -1,0 +1,1 @@
+"""The embedded engine: a small real LLM inference server, its model folder, trace and client."""

@@ -1,0 +1,1 @@
+"""The program that serves: decoder, scheduler, sampler and HTTP front, every layer switchable."""

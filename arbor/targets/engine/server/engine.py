@@ -1,0 +1,190 @@
+"""The engine: one step prefills what was admitted and decodes what runs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from arbor.targets.engine.server.architecture import Architecture, read_architecture
+from arbor.targets.engine.server.batch import Batch
+from arbor.targets.engine.server.checkpoint import read_weights
+from arbor.targets.engine.server.decoder import Decoder
+from arbor.targets.engine.server.prefix_cache import BLOCK_TOKENS, PrefixCache
+from arbor.targets.engine.server.sampler import make_sampler
+from arbor.targets.engine.server.scheduler import Scheduler
+from arbor.targets.engine.server.sequence import Sequence, TokenSink
+from arbor.targets.engine.server.settings import Settings
+from arbor.targets.engine.server.witness import Witness
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# What one step hands out: where to, the new tokens, and the reason if it was the last step.
+Delivery = tuple[TokenSink, list[int], str | None]
+
+
+class Engine:
+    """A model, a scheduler and a sampler; used by one thread.
+
+    Args:
+        folder: Hugging Face Llama-style model folder.
+        settings: The switches.
+    """
+
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        self.settings = settings
+        self.witness = Witness()
+        self.architecture: Architecture = read_architecture(folder)
+        weights = read_weights(folder, self.architecture)
+        application = settings.application
+        with torch.no_grad():
+            self.decoder = Decoder(self.architecture, weights, settings, self.witness)
+        self.scheduler = Scheduler(application)
+        self.sample = make_sampler(
+            application.sampler,
+            application.max_num_seqs,
+            self.architecture.vocab_size,
+            self.witness,
+        )
+        self.prefix_cache = PrefixCache(self.decoder.cache)
+        self.num_generated_tokens = 0
+        self.num_prompt_tokens = 0
+        self.num_steps = 0
+        is_inference = settings.framework.grad_mode == "inference_mode"
+        self.grad_mode: Callable[[], Any] = torch.inference_mode if is_inference else torch.no_grad
+        self._grad_name = f"grad_mode.{settings.framework.grad_mode}"
+
+    def step(self) -> list[Delivery]:
+        """Prefill the sequences that get a slot, decode the others, hand out what is due."""
+        self.num_steps += 1
+        self.witness.count(self._grad_name)
+        with self.grad_mode():
+            self._drop_cancelled()
+            for sequence in self.scheduler.preempt():
+                self.decoder.cache.release(sequence.slot)
+            decoding = list(self.scheduler.running)
+            admitted = self.scheduler.admit()
+            deliveries: list[Delivery] = []
+            if admitted:
+                self.witness.count(f"admission.{self.settings.application.admission}")
+                logits = self.prefill(admitted)
+                self._choose(admitted, logits, deliveries)
+            if decoding:
+                self._choose(decoding, self.decode(decoding), deliveries)
+        return deliveries
+
+    def prefill(self, sequences: list[Sequence]) -> Tensor:
+        """Compute the sequences' uncached tokens; gives next-token logits [sequences, vocab]."""
+        reuse = self.settings.application.prefix_reuse
+        logits: dict[int, Tensor] = {}
+        for group in self._prefill_groups(sequences):
+            if reuse:
+                for sequence in group:
+                    restored = self.prefix_cache.restore(sequence.slot, sequence.tokens)
+                    sequence.num_cached = restored
+                    if restored:
+                        self.witness.count("prefix_cache.restored")
+            batch = self._uncached(group)
+            rows = self._prompt_logits(batch)
+            for sequence, row in zip(group, rows, strict=True):
+                logits[sequence.slot] = row
+                self.num_prompt_tokens += len(sequence.tokens) - sequence.num_cached
+                sequence.num_cached = len(sequence.tokens)
+                if reuse:
+                    self.prefix_cache.store(sequence.slot, sequence.tokens)
+        return torch.stack([logits[sequence.slot] for sequence in sequences])
+
+    def prefill_all_logits(self, sequences: list[Sequence]) -> list[Tensor]:
+        """Prefill without prefix reuse; gives logits [prompt, vocab] of every position."""
+        packed = self.settings.framework.prefill_packing
+        logits: list[Tensor] = []
+        for group in [sequences] if packed else [[sequence] for sequence in sequences]:
+            batch = self._uncached(group)
+            rows = self.decoder.head(self.decoder.forward(batch))
+            logits.extend(rows[part.row : part.row + part.length] for part in batch.segments)
+            for sequence in group:
+                sequence.num_cached = len(sequence.tokens)
+        return logits
+
+    def decode(self, sequences: list[Sequence]) -> Tensor:
+        """Compute each sequence's last token; gives next-token logits [sequences, vocab]."""
+        parts = [(s.slot, s.num_cached, s.tokens[s.num_cached :]) for s in sequences]
+        if self.settings.application.decode_batching:
+            self.witness.count("decode.batched")
+            logits = self.decoder.head(self.decoder.forward(Batch(parts)))
+        else:
+            self.witness.count("decode.single")
+            rows = [self.decoder.head(self.decoder.forward(Batch([part]))) for part in parts]
+            logits = torch.cat(rows)
+        for sequence in sequences:
+            sequence.num_cached = len(sequence.tokens)
+        return logits
+
+    def finish(self, sequence: Sequence) -> None:
+        """Free the slot and the cache of a running sequence."""
+        self.scheduler.release(sequence)
+        self.decoder.cache.release(sequence.slot)
+
+    def _uncached(self, group: list[Sequence]) -> Batch:
+        return Batch([(s.slot, s.num_cached, s.tokens[s.num_cached :]) for s in group])
+
+    def _prompt_logits(self, batch: Batch) -> Tensor:
+        hidden = self.decoder.forward(batch)
+        kind = self.settings.framework.prefill_logits
+        self.witness.count(f"prefill_logits.{kind}")
+        if kind == "last":
+            return self.decoder.head(hidden[batch.last_rows()])
+        return self.decoder.head(hidden)[batch.last_rows()]
+
+    def _prefill_groups(self, sequences: list[Sequence]) -> list[list[Sequence]]:
+        """Sequences by pass; those that can reuse the prefix of another one come after it."""
+        application = self.settings.application
+        groups: list[list[Sequence]] = []
+        if not self.settings.framework.prefill_packing:
+            return [[sequence] for sequence in sequences]
+        self.witness.count("prefill.packed")
+        first: list[Sequence] = []
+        second: list[Sequence] = []
+        leading: set[tuple[int, ...]] = set()
+        for sequence in sequences:
+            beginning = tuple(sequence.tokens[:BLOCK_TOKENS])
+            waits = application.prefix_reuse and beginning in leading
+            (second if waits else first).append(sequence)
+            if not self.prefix_cache.is_known(sequence.tokens):
+                leading.add(beginning)
+        for wave in (first, second):
+            num_tokens = application.max_num_batched_tokens + 1
+            for sequence in wave:
+                num_tokens += len(sequence.tokens)
+                if num_tokens > application.max_num_batched_tokens:
+                    groups.append([])
+                    num_tokens = len(sequence.tokens)
+                groups[-1].append(sequence)
+        return groups
+
+    def _choose(
+        self, sequences: list[Sequence], logits: Tensor, deliveries: list[Delivery]
+    ) -> None:
+        tokens = self.sample(sequences, logits)
+        self.num_generated_tokens += len(tokens)
+        interval = self.settings.application.stream_interval
+        for sequence, token in zip(sequences, tokens, strict=True):
+            sequence.tokens.append(token)
+            sequence.pending.append(token)
+            reason = sequence.finish_reason()
+            # The first token goes out at once, so that time to first token stays honest.
+            if reason or sequence.num_generated == 1 or len(sequence.pending) >= interval:
+                deliveries.append((sequence.sink, sequence.pending, reason))
+                sequence.pending = []
+            if reason:
+                self.finish(sequence)
+
+    def _drop_cancelled(self) -> None:
+        for sequence in [s for s in self.scheduler.running if s.is_cancelled]:
+            self.finish(sequence)
+        waiting = self.scheduler.waiting
+        if any(sequence.is_cancelled for sequence in waiting):
+            kept = [sequence for sequence in waiting if not sequence.is_cancelled]
+            waiting.clear()
+            waiting.extend(kept)

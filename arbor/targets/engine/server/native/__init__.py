@@ -1,0 +1,1 @@
+"""Operators in C++, built at run time with g++ and called through ctypes."""

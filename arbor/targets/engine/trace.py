@@ -1,0 +1,91 @@
+"""Seeded traces of requests: equal work for every seed, fresh prompts for each."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+SHARED_PREFIX_TOKENS = 64
+
+# Prompt suffix and output lengths in tokens; every third request has no shared prefix and gets
+# a longer suffix in its stead. Cycled, so any two traces of one length ask for the same work.
+_SUFFIX_TOKENS = (24, 88, 160, 48, 120, 16, 72, 200, 40, 104, 136, 32)
+_OUTPUT_TOKENS = (48, 96, 32, 144, 64, 112, 80, 40, 128, 56, 104, 72)
+
+
+@dataclass(frozen=True)
+class TraceRequest:
+    """One request as the engine's /v1/completions takes it; end-of-sequence is ignored."""
+
+    prompt: tuple[int, ...]
+    max_tokens: int
+    temperature: float
+    top_k: int
+    top_p: float
+    repetition_penalty: float
+    seed: int
+
+    def body(self) -> dict[str, Any]:
+        """JSON body of a streaming completion."""
+        return asdict(self) | {"prompt": list(self.prompt), "ignore_eos": True, "stream": True}
+
+
+def build_trace(
+    seed: int,
+    *,
+    num_requests: int = 24,
+    vocab_size: int = 16_384,
+    successors: npt.NDArray[np.int64] | None = None,
+    length_scale: float = 1.0,
+) -> tuple[TraceRequest, ...]:
+    """Build a trace: two thirds share a 64-token prefix, half are greedy, a quarter is penalised.
+
+    Args:
+        seed: Fresh prompts and sampling seeds; the lengths and the mix do not depend on it.
+        num_requests: Length of the trace.
+        vocab_size: Tokens are drawn below it.
+        successors: Table [vocabulary, 4] that prompts follow; uniform tokens without one.
+        length_scale: Multiplies suffix and output lengths, for quick runs.
+    """
+    generator = np.random.default_rng([seed, 7])
+    shared = _walk(generator, SHARED_PREFIX_TOKENS, vocab_size, successors)
+    requests = []
+    for index in range(num_requests):
+        suffix = max(1, round(_SUFFIX_TOKENS[index % 12] * length_scale))
+        output = max(1, round(_OUTPUT_TOKENS[index * 5 % 12] * length_scale))
+        is_shared = index % 3 != 2
+        own = suffix if is_shared else suffix + SHARED_PREFIX_TOKENS
+        tail = _walk(generator, own, vocab_size, successors)
+        is_greedy = index % 2 == 0
+        requests.append(
+            TraceRequest(
+                prompt=shared + tail if is_shared else tail,
+                max_tokens=output,
+                temperature=0.0 if is_greedy else 0.8,
+                top_k=0 if is_greedy else 40,
+                top_p=1.0 if is_greedy else 0.95,
+                repetition_penalty=1.1 if index % 4 == 3 else 1.0,
+                seed=int(generator.integers(1 << 31)),
+            )
+        )
+    return tuple(requests)
+
+
+def _walk(
+    generator: np.random.Generator,
+    length: int,
+    vocab_size: int,
+    successors: npt.NDArray[np.int64] | None,
+) -> tuple[int, ...]:
+    """Draw tokens that follow the planted successors with their probabilities."""
+    if successors is None:
+        return tuple(int(token) for token in generator.integers(vocab_size, size=length))
+    # Equal to model_folder.SUCCESSOR_PROBABILITIES, which needs safetensors to import.
+    choices = generator.choice(4, size=length, p=(0.5, 0.25, 0.15, 0.1))
+    token = int(generator.integers(vocab_size))
+    tokens = [token]
+    for choice in choices[1:]:
+        token = int(successors[token, choice])
+        tokens.append(token)
+    return tuple(tokens)

@@ -1,0 +1,1 @@
+"""Immutable events, the log that keeps them, blobs and errors."""

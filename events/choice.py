@@ -1,0 +1,77 @@
+"""Events of choice, appended by the Orchestrator."""
+
+from typing import ClassVar, Literal
+
+from arbor.events.base import Event
+from arbor.events.types import Edit, ScoreTerms
+
+
+class ActionProposed(Event):
+    """A template became a candidate at a node."""
+
+    area: ClassVar[str] = "choice"
+    kind: Literal["ActionProposed"] = "ActionProposed"
+
+    template_id: str
+    node_id: str
+    """Node at which the action was proposed."""
+    revives: str | None = None
+    """Earlier action of the same template that was reverted or crashed."""
+    reason: str
+
+    def tags(self) -> frozenset[str]:
+        """Return the tags that conditional appends watch."""
+        return super().tags() | {f"template:{self.template_id}"}
+
+
+class ActionScored(Event):
+    """A candidate got its score at a node, with everything that entered it."""
+
+    area: ClassVar[str] = "choice"
+    kind: Literal["ActionScored"] = "ActionScored"
+
+    node_id: str
+    form: Literal["risk_averse", "as_printed"]
+    score: float
+    terms: ScoreTerms
+
+
+class RouteDecided(Event):
+    """A search engine was chosen for the numbers inside an action."""
+
+    area: ClassVar[str] = "choice"
+    kind: Literal["RouteDecided"] = "RouteDecided"
+
+    engine: str
+    evidence: str
+
+
+class ActionDispatched(Event):
+    """A specialist is to be built for an action; the action becomes a node of the tree."""
+
+    area: ClassVar[str] = "choice"
+    kind: Literal["ActionDispatched"] = "ActionDispatched"
+
+    node_id: str
+    """New node."""
+    parent_id: str
+    """Node on which the work starts."""
+    parent_commit: str
+    template_id: str
+    specialist: Literal["config", "tuning"]
+    edits: tuple[Edit, ...]
+    brief: str
+    """What the specialist is told: hardware, profile, history, constraints."""
+
+    def tags(self) -> frozenset[str]:
+        """Return the tags that conditional appends watch."""
+        return super().tags() | {f"node:{self.node_id}", f"template:{self.template_id}"}
+
+
+class ActionWithdrawn(Event):
+    """An action will not be tried, or not finished."""
+
+    area: ClassVar[str] = "choice"
+    kind: Literal["ActionWithdrawn"] = "ActionWithdrawn"
+
+    reason: str

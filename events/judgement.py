@@ -1,0 +1,74 @@
+"""Events of judgement, appended by the Critic."""
+
+from typing import ClassVar, Literal
+
+from arbor.events.base import Event
+from arbor.events.types import ReviveCondition
+
+
+class MeasurementFlagged(Event):
+    """A guardrail spoke about a measurement."""
+
+    area: ClassVar[str] = "judgement"
+    kind: Literal["MeasurementFlagged"] = "MeasurementFlagged"
+
+    request_id: str
+    rule: str
+    severity: Literal["invalid", "suspect", "note"]
+    evidence: str
+
+
+class MeasurementJudged(Event):
+    """The Critic accepted a measurement, or not: the second key of a keep."""
+
+    area: ClassVar[str] = "judgement"
+    kind: Literal["MeasurementJudged"] = "MeasurementJudged"
+
+    request_id: str
+    purpose: Literal["accuracy", "benchmark", "revalidation"]
+    is_accepted: bool
+    reason: str
+
+    def tags(self) -> frozenset[str]:
+        """Return the tags that conditional appends watch."""
+        return super().tags() | {f"request:{self.request_id}"}
+
+
+class RootCauseFound(Event):
+    """Why something crashed, and whether the idea is to blame."""
+
+    area: ClassVar[str] = "judgement"
+    kind: Literal["RootCauseFound"] = "RootCauseFound"
+
+    cause: str
+    cause_group: Literal["idea", "implementation", "environment", "unknown"]
+    blames_idea: bool
+    evidence: tuple[str, ...]
+    """Lines of the log that support the cause."""
+    confidence_ratio: float
+    remedy: str
+
+
+class IntrospectionRecorded(Event):
+    """Whether a reverted or crashed idea keeps merit elsewhere."""
+
+    area: ClassVar[str] = "judgement"
+    kind: Literal["IntrospectionRecorded"] = "IntrospectionRecorded"
+
+    template_id: str
+    revive: ReviveCondition
+    reasoning: str
+
+
+class KeepRevoked(Event):
+    """A keep no longer holds; descendants are suspended."""
+
+    area: ClassVar[str] = "judgement"
+    kind: Literal["KeepRevoked"] = "KeepRevoked"
+
+    node_id: str
+    reason: str
+
+    def tags(self) -> frozenset[str]:
+        """Return the tags that conditional appends watch."""
+        return super().tags() | {f"node:{self.node_id}"}

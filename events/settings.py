@@ -1,0 +1,83 @@
+"""Settings of a campaign that the reactors obey; recorded in CampaignStarted."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from arbor.events.types import Value
+
+
+class BudgetSettings(Value):
+    """What a campaign may spend."""
+
+    wall_s: float = Field(default=600.0, gt=0)
+    """Wall-clock seconds of active campaign time, without Ray's start."""
+    max_trials: int = Field(default=1000, ge=1)
+    """Actions that may be dispatched."""
+    usd: float = Field(default=0.0, ge=0)
+    """Money for model calls; 0 means that none are made."""
+
+
+class SearchSettings(Value):
+    """How the tree is searched."""
+
+    score: Literal["risk_averse", "as_printed"] = "risk_averse"
+    """``as_printed`` is the paper's formula with risk and urgency in the denominator."""
+    exploration: float = Field(default=0.05, ge=0)
+    """C_s, the weight of the bonus for rarely tried categories."""
+    parallel: int = Field(default=2, ge=1, le=64)
+    """Specialists at work at once."""
+    goal_ratio: float = Field(default=10.0, gt=1)
+    """Speed-up over the baseline at which the gap is closed."""
+    max_attempts: int = Field(default=2, ge=1, le=10)
+    """Attempts at one action when the environment, not the idea, failed."""
+    max_revivals: int = Field(default=2, ge=0, le=20)
+    """How often one reverted template may come back when its context changes."""
+    tuning_trials: int = Field(default=6, ge=1, le=1000)
+    """Screening trials of the tuning specialist inside one action."""
+    min_score: float = Field(default=0.0, ge=0)
+    """Candidates below this expected gain per cost are left alone."""
+
+
+class MeasureSettings(Value):
+    """How effects are measured and judged."""
+
+    alpha: float = Field(default=0.05, gt=0, lt=0.5)
+    """Miscoverage of every interval, at any stopping time."""
+    min_gain_ratio: float = Field(default=1.01, ge=1)
+    """A keep needs the lower bound of its interval above this ratio."""
+    min_pairs: int = Field(default=3, ge=2)
+    max_pairs: int = Field(default=12, ge=2)
+    window_s: float = Field(default=1.2, gt=0)
+    """Aimed length of one benchmark window on the incumbent."""
+    noise_pairs: int = Field(default=4, ge=2)
+    """Pairs of identical arms for the calibration of noise."""
+    final_starts: int = Field(default=2, ge=1)
+    """Server starts per arm for the final claim."""
+    final_pairs: int = Field(default=4, ge=2)
+    """Pairs per start for the final claim."""
+    max_foreign_cpu_ratio: float = Field(default=0.25, ge=0, le=1)
+    """More foreign processor time than this in a window makes a result suspect."""
+    max_foreign_cpu_difference: float = Field(default=0.25, ge=0, le=1)
+    """A pair whose arms saw foreign load that differs by more is measured again."""
+
+
+class GateSettings(Value):
+    """Accuracy gate against the frozen baseline."""
+
+    max_kl_mean: float = Field(default=0.01, gt=0)
+    """Bound for the upper end of the interval of the mean KL divergence, in nats."""
+    min_top1_agreement_ratio: float = Field(default=0.97, ge=0, le=1)
+    max_nll_delta: float = Field(default=0.01, gt=0)
+    max_exact_kl: float = Field(default=1e-5, gt=0)
+    """Bound for actions that claim to be exact."""
+
+
+class Settings(Value):
+    """All settings of a campaign."""
+
+    seed: int = 0
+    budget: BudgetSettings = BudgetSettings()
+    search: SearchSettings = SearchSettings()
+    measure: MeasureSettings = MeasureSettings()
+    gate: GateSettings = GateSettings()

@@ -1,0 +1,1 @@
+"""Projections of the log: report, audit, export, SQL."""

@@ -1,0 +1,79 @@
+"""Constraints, vetoes and leases were respected."""
+
+from arbor.core.state import CampaignState
+from arbor.core.tree import Status
+from arbor.events.choice import ActionDispatched
+from arbor.events.evidence import PairMeasured
+from arbor.events.life import LeaseTaken
+from arbor.events.outcome import ActionKept
+from arbor.events.types import Edit
+from arbor.replay.rules.base import Evidence, Findings
+
+
+class LimitsAreRespected:
+    """Nothing forbidden was dispatched or kept, nothing vetoed was kept."""
+
+    name = "limits"
+    title = "no dispatch and no keep against a constraint in force or a veto"
+
+    def check(self, evidence: Evidence, findings: Findings) -> None:
+        """Hold every dispatch and keep against the limits of its moment."""
+        for recorded, state in evidence.walk():
+            event = recorded.event
+            if isinstance(event, ActionDispatched):
+                problem = _forbidden(state, event, event.template_id, event.edits)
+            elif isinstance(event, ActionKept):
+                action = state.tree.actions.get(event.action_id or "")
+                template_id = action.template_id if action is not None else ""
+                problem = _forbidden(state, event, template_id, event.edits)
+            else:
+                continue
+            findings.require(problem is None, recorded.position, problem or "")
+
+
+def _forbidden(
+    state: CampaignState,
+    event: ActionDispatched | ActionKept,
+    template_id: str,
+    edits: tuple[Edit, ...],
+) -> str | None:
+    if event.parent_id not in state.tree.nodes:
+        return f"{event.node_id} has a parent {event.parent_id} that does not exist"
+    if state.tree.node(event.parent_id).status is not Status.KEPT:
+        return f"{event.node_id} lies on {event.parent_id}, which is not kept"
+    if (reason := state.constraints.vetoed.get(event.action_id or "")) is not None:
+        return f"{event.kind} of {event.action_id} after its veto: {reason}"
+    config = state.tree.config_at(event.parent_id)
+    constraint = state.constraints.blocking(template_id, edits, config)
+    if constraint is not None:
+        return f"{event.kind} of {event.action_id} against constraint {constraint.constraint_id}"
+    return None
+
+
+class LeasesAreRespected:
+    """A measurement has its host for itself."""
+
+    name = "leases"
+    title = "leases never overlapped an exclusive one, every pair was measured under one"
+
+    def check(self, evidence: Evidence, findings: Findings) -> None:
+        """Follow the leases."""
+        for recorded, state in evidence.walk():
+            event = recorded.event
+            if isinstance(event, LeaseTaken):
+                findings.require(
+                    state.leases.can_take(
+                        event.lease_id, event.host, exclusive=event.is_exclusive
+                    ),
+                    recorded.position,
+                    f"lease {event.lease_id} of {event.host} was taken while it was not free",
+                )
+            elif isinstance(event, PairMeasured):
+                findings.require(
+                    any(
+                        lease.is_exclusive and lease.holder == recorded.actor
+                        for lease in state.leases.held.values()
+                    ),
+                    recorded.position,
+                    f"pair {event.pair} of {event.request_id} was measured without the host alone",
+                )

@@ -1,0 +1,127 @@
+"""A campaign told for people: the state and what the state forgets, as one fold."""
+
+import math
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from arbor.core.requests import Request
+from arbor.core.state import CampaignState
+from arbor.core.tree import ROOT_ID, Node, Status
+from arbor.events.base import Recorded
+from arbor.events.campaign import CampaignEnded, CampaignResumed, CampaignStarted
+from arbor.events.choice import ActionDispatched, ActionWithdrawn
+from arbor.events.evidence import BenchmarkMeasured, PairMeasured
+from arbor.events.limits import ActionVetoed
+from arbor.events.outcome import ActionKept, ActionReverted, Crashed
+from arbor.events.requests import ActionRebased
+from arbor.events.types import WindowSample
+from arbor.replay.spans import TimeSpent
+
+_OUTCOMES = (ActionKept, ActionReverted, Crashed, ActionWithdrawn, ActionVetoed)
+
+
+@dataclass(slots=True)
+class Story:
+    """Everything that the result and the reports say."""
+
+    state: CampaignState = field(default_factory=CampaignState)
+    time: TimeSpent = field(default_factory=TimeSpent)
+    num_events: int = 0
+    started_at: datetime | None = None
+    last_at: datetime | None = None
+    ended: CampaignEnded | None = None
+    begun_at: dict[str, datetime] = field(default_factory=dict)
+    """Node to its dispatch, or to the rebase that made it."""
+    ended_at: dict[str, datetime] = field(default_factory=dict)
+    """Node to its outcome, or to the rebase that replaced it."""
+    kept: list[str] = field(default_factory=list)
+    """Nodes in the order of their keeps."""
+
+    def apply(self, recorded: Recorded) -> None:
+        """Fold one event."""
+        self.state.apply(recorded)
+        self.time.apply(recorded)
+        self.num_events += 1
+        self.last_at = recorded.recorded_at
+        self._note_times(recorded)
+
+    def _note_times(self, recorded: Recorded) -> None:
+        event, at = recorded.event, recorded.recorded_at
+        if isinstance(event, CampaignStarted):
+            self.started_at = at
+            self.begun_at[ROOT_ID] = at
+        elif isinstance(event, CampaignEnded | CampaignResumed):
+            self.ended = event if isinstance(event, CampaignEnded) else None
+        elif isinstance(event, ActionDispatched):
+            self.begun_at[event.node_id] = at
+        elif isinstance(event, ActionRebased):
+            self.ended_at[event.from_node_id] = at
+            self.begun_at[event.node_id] = at
+        elif isinstance(event, _OUTCOMES):
+            action = self.state.tree.actions.get(event.action_id or "")
+            if action is not None and action.node_id is not None:
+                self.ended_at[action.node_id] = at
+        if isinstance(event, ActionKept):
+            self.kept.append(event.node_id)
+
+    def seconds_of(self, node_id: str) -> float | None:
+        """Return the seconds that a node took, None while it is not decided."""
+        begun, ended = self.begun_at.get(node_id), self.ended_at.get(node_id)
+        if begun is None or ended is None:
+            return None
+        return (ended - begun).total_seconds()
+
+    def path(self) -> tuple[Node, ...]:
+        """Return the nodes from the baseline to the final stack."""
+        tree = self.state.tree
+        return tree.path(tree.current_id) if tree.nodes else ()
+
+    def final_request(self) -> Request | None:
+        """Return the last re-validation that was asked for."""
+        asked = [
+            r for r in self.state.requests.by_id.values() if r.asked.purpose == "revalidation"
+        ]
+        return asked[-1] if asked else None
+
+    def benchmark_of(self, node_id: str) -> tuple[Request, BenchmarkMeasured] | None:
+        """Return the latest benchmark of a node that has a result."""
+        request = self.state.measurement_of(node_id, "benchmark")
+        if request is None or not isinstance(request.result, BenchmarkMeasured):
+            return None
+        return request, request.result
+
+    def baseline_throughput_tok_s(self) -> float | None:
+        """Return the baseline's throughput in the calibration of noise."""
+        request = self.state.measurement_of(ROOT_ID, "noise")
+        return (
+            None
+            if request is None
+            else mean_throughput_tok_s(
+                window
+                for pair in valid(request.pairs)
+                for window in (pair.candidate, pair.incumbent)
+            )
+        )
+
+    def steps(self) -> tuple[tuple[Node, float], ...]:
+        """Return the path in force with each node's throughput, where it was measured."""
+        baseline = self.baseline_throughput_tok_s()
+        found: list[tuple[Node, float]] = []
+        for node in self.path():
+            value = baseline if node.node_id == ROOT_ID else node.throughput_tok_s
+            if value is not None and node.status is Status.KEPT:
+                found.append((node, value))
+        return tuple(found)
+
+
+def valid(pairs: Iterable[PairMeasured]) -> list[PairMeasured]:
+    """Return the pairs that count."""
+    return [pair for pair in pairs if pair.is_valid]
+
+
+def mean_throughput_tok_s(windows: Iterable[WindowSample]) -> float | None:
+    """Return the geometric mean of windows, None without a window that produced tokens."""
+    rates = [w.throughput_tok_s for w in windows if w.throughput_tok_s > 0]
+    return math.exp(statistics.fmean(map(math.log, rates))) if rates else None

@@ -1,0 +1,129 @@
+-- The search tree as a view over events; the same as arbor.core.tree folds in Python.
+create view nodes as
+with root as (
+    select 'n000' as node_id, null as parent_id, null as action_id, null as template_id,
+           position as created_at, 'kept' as born, root_commit as commit
+    from campaign_started
+    order by position
+    limit 1
+),
+
+dispatched as (
+    select node_id, parent_id, action_id, template_id, position as created_at, 'working' as born
+    from action_dispatched
+),
+
+created as (
+    select * from dispatched
+    union all
+    select r.node_id, r.parent_id, r.action_id, d.template_id, r.position, 'ready'
+    from action_rebased as r
+    asof join dispatched as d on r.action_id = d.action_id and r.position >= d.created_at
+),
+
+-- A node stands for its action until the next node of the action is created.
+lived as (
+    select *, lead(created_at, 1, 9223372036854775807)
+        over (partition by action_id order by created_at) as replaced_at
+    from created
+),
+
+outcomes as (
+    select l.node_id, e.position,
+        case e.kind
+            when 'ActionKept' then 'kept'
+            when 'ActionReverted' then 'reverted'
+            when 'Crashed' then 'crashed'
+            when 'ActionWithdrawn' then 'withdrawn'
+            else 'vetoed'
+        end as status
+    from events as e
+    join lived as l
+        on e.action_id = l.action_id
+        and e.position > l.created_at
+        and e.position < l.replaced_at
+    where e.kind in ('ActionKept', 'ActionReverted', 'Crashed', 'ActionWithdrawn', 'ActionVetoed')
+    union all
+    select node_id, position, 'revoked' from keep_revoked
+    union all
+    select from_node_id, position, 'rebased' from action_rebased
+),
+
+-- A veto after a keep changes nothing: the keep is revoked by an event of its own.
+effective as (
+    select node_id, position, status
+    from (
+        select *, lag(status) over (partition by node_id order by position) as before
+        from outcomes
+    )
+    where not (status = 'vetoed' and coalesce(before, '') = 'kept')
+),
+
+final as (
+    select node_id, arg_max(status, position) as status
+    from effective
+    group by node_id
+),
+
+patched as (
+    select node_id, min(position) as position
+    from patch_proposed
+    group by node_id
+),
+
+asked as (
+    select node_id, max(position) as position
+    from measurement_requested
+    where action_id is not null
+    group by node_id
+),
+
+commits as (
+    select node_id, arg_max(commit, position) as commit
+    from (
+        select node_id, commit, position from patch_proposed
+        union all
+        select node_id, commit, position from accuracy_measured
+        union all
+        select node_id, commit, position from benchmark_measured where purpose = 'benchmark'
+        union all
+        select node_id, commit, position from action_kept
+    )
+    group by node_id
+),
+
+effects as (
+    select node_id,
+        arg_max(effect_ratio, position) as effect_ratio,
+        arg_max(effect_low, position) as effect_low,
+        arg_max(effect_high, position) as effect_high
+    from (
+        select node_id, effect_ratio, effect_low, effect_high, position
+        from benchmark_measured where purpose = 'benchmark'
+        union all
+        select node_id, effect_ratio, effect_low, effect_high, position from action_kept
+    )
+    group by node_id
+)
+
+select
+    l.node_id, l.parent_id, l.action_id, l.template_id,
+    coalesce(
+        f.status,
+        case
+            when q.position is not null then 'measuring'
+            when p.position is not null then 'ready'
+            else l.born
+        end
+    ) as status,
+    c.commit, x.effect_ratio, x.effect_low, x.effect_high
+from lived as l
+left join final as f using (node_id)
+left join patched as p using (node_id)
+left join asked as q using (node_id)
+left join commits as c using (node_id)
+left join effects as x using (node_id)
+union all
+select r.node_id, r.parent_id, r.action_id, r.template_id, r.born, r.commit, null, null, null
+from root as r
+order by node_id;

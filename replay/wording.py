@@ -1,0 +1,126 @@
+"""Sentences that every report uses, so that all of them say the same."""
+
+from arbor.replay.result_models import Result
+from arbor.replay.story import Story
+
+SCORE_FORMS = {
+    "risk_averse": (
+        "Candidates were ranked with the form `risk_averse`:"
+        " h = g (1 - r_acc)(1 - r_crash) m_gap / c + C_s ln N / (1 + n_cat)."
+        " The paper prints the same terms with risk and urgency in the denominator"
+        " (`as_printed`), which ranks riskier actions higher against its own text."
+    ),
+    "as_printed": (
+        "Candidates were ranked with the form `as_printed`, exactly as the paper prints it:"
+        " h = g / (c (1 - r_acc)(1 - r_crash) m_gap) + C_s ln N / (1 + n_cat)."
+        " Risk and urgency stand in the denominator, so a riskier action scores higher;"
+        " `risk_averse` is the form that follows the paper's text."
+    ),
+}
+"""What a reader must know about how candidates were ranked."""
+
+PURPOSES = {
+    "profile": "profiling",
+    "noise": "calibrating noise",
+    "accuracy": "checking accuracy",
+    "benchmark": "benchmarking pairs",
+    "revalidation": "final re-validation",
+    "screening": "specialists at work",
+    "own": "Arbor itself",
+}
+"""Words for what a lease was taken for."""
+
+
+def percent(ratio: float) -> str:
+    """Return a ratio as a signed change: ``+24.3 %``."""
+    return f"{(ratio - 1.0) * 100.0:+.1f} %"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as ``8.1 s``, ``4 min 05 s`` or ``3 h 12 min``."""
+    if seconds < 60.0:
+        return f"{seconds:.1f} s"
+    if seconds < 3600.0:
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes} min {rest:02d} s"
+    hours, rest = divmod(round(seconds / 60), 60)
+    return f"{hours} h {rest:02d} min"
+
+
+def headline(result: Result) -> str:
+    """Return the claim in one line, or plainly that there is none."""
+    gain = result.gain
+    if gain is None:
+        return "No final claim"
+    if not gain.is_accepted:
+        return f"No gain shown: {gain.ratio:.3f}x, interval reaches {gain.low:.3f}x"
+    return f"{percent(gain.ratio)} {metric_name(gain.metric)}"
+
+
+def metric_name(metric: str) -> str:
+    """Return words for a metric's field name."""
+    return {"throughput_tok_s": "output throughput"}.get(metric, metric.replace("_", " "))
+
+
+def claim_basis(result: Result) -> str:
+    """Return what the headline was measured on."""
+    gain = result.gain
+    if gain is None:
+        return f"There is no final claim: {result.gain_reason}."
+    starts = gain.num_starts_per_arm
+    return (
+        f"The whole stack ({gain.final_commit[:10]}) against the frozen baseline"
+        f" ({gain.baseline_commit[:10]}), measured anew after the search with fresh seeds:"
+        f" {gain.num_pairs} interleaved pairs of windows over {starts} server"
+        f" start{'s' if starts != 1 else ''} per arm;"
+        f" {1 - gain.alpha:.0%} interval {gain.low:.3f}x to {gain.high:.3f}x."
+    )
+
+
+def accuracy_basis(result: Result) -> str:
+    """Return how far the final stack is from the baseline."""
+    accuracy = result.accuracy
+    if accuracy is None:
+        return f"No accuracy figure: {result.accuracy_reason}."
+    gate = result.campaign.settings.gate
+    limit = gate.max_exact_kl if accuracy.is_exact else gate.max_kl_mean
+    claim = "claims to be exact" if accuracy.is_exact else "may change numerics within the gate"
+    return (
+        f"{'Within' if accuracy.within_gate else 'Outside'} the gate over"
+        f" {accuracy.num_tokens} teacher-forced tokens (the stack {claim}): mean KL"
+        f" {accuracy.kl_mean:.2e} nats, upper bound {accuracy.kl_mean_high:.2e} of"
+        f" {limit:.2e} allowed; top-1 agreement {accuracy.top1_agreement_ratio:.2%}"
+        f" (at least {gate.min_top1_agreement_ratio:.2%}); NLL {accuracy.nll_delta:+.4f} nats"
+        f" (at most {gate.max_nll_delta:+.4f})."
+    )
+
+
+def noise_basis(story: Story) -> str:
+    """Return what identical arms looked like."""
+    noise = story.state.noise
+    if noise is None:
+        return "Noise was not calibrated."
+    effect = noise.effect
+    return (
+        f"Identical arms differed by {effect.sd_log_ratio:.2%} from pair to pair"
+        f" (A/A effect {effect.ratio:.3f}x [{effect.low:.3f}, {effect.high:.3f}] over"
+        f" {effect.num_pairs} pairs); the smallest effect this campaign would find with power"
+        f" 0.8 is {percent(noise.mde_ratio)}."
+    )
+
+
+def reproduce(directory: str) -> tuple[tuple[str, str], ...]:
+    """Return commands that repeat or check the campaign, each with what it does."""
+    return (
+        (f"arbor audit {directory}", "recompute every digest, effect, score and decision"),
+        (
+            f"arbor export {directory} --out final-stack",
+            "patch series, branch bundle, serve.yaml and launch.sh of the final stack",
+        ),
+        ("final-stack/launch.sh", "start the final stack without Arbor's orchestration"),
+        (f"arbor report {directory} --json", "this report for machines"),
+        (
+            f"arbor sql {directory} 'select kind, count(*) from events group by kind'",  # noqa: S608 - shown, not run
+            "ask the log your own questions",
+        ),
+    )

@@ -1,0 +1,158 @@
+"""Verification finds every flipped byte, and every event that was changed on purpose."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from arbor.events.codec import Commit, encode_file
+from arbor.events.errors import NotFoundError
+from arbor.events.layout import Layout
+from arbor.events.ledger import Entry, chain_digest
+from arbor.events.log import GENESIS_DIGEST, Head
+from arbor.events.log_file import LogFile
+from arbor.events.parquet_log import ParquetLog
+from arbor.events.verify import Problem, VerifyReport, verify
+from tests.contracts.event_log import draft
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    log = ParquetLog.open(tmp_path / "log", "c1", grace_s=0)
+    log.append([draft(1), draft(2)])
+    log.compact()
+    log.append([draft(3)])
+    log.append([draft(4), draft(5)])
+    log.close()
+    return Layout(tmp_path / "log")
+
+
+def only(report: VerifyReport) -> Problem:
+    assert not report.is_sound
+    (problem,) = report.problems
+    return problem
+
+
+def rewrite(
+    path: Path, table: pa.Table, commits: Sequence[Commit] | None = None, previous: str = ""
+) -> None:
+    """Write a file as somebody would who knows the format."""
+    file = LogFile.load(path)
+    path.write_bytes(encode_file(table, commits or file.commits, previous or file.previous))
+
+
+def replaced(table: pa.Table, column: str, old: str, new: str) -> pa.Table:
+    values = [value and value.replace(old, new) for value in table[column].to_pylist()]
+    at = table.column_names.index(column)
+    return table.set_column(at, table.schema.field(column), pa.array(values, pa.string()))
+
+
+def test_a_sound_log(layout: Layout) -> None:
+    report = verify(layout.directory)
+    assert report.is_sound
+    assert (report.num_events, report.num_commits) == (5, 3)
+    # Two files without rows, one segment, two commits, one epoch, the format.
+    assert report.num_files == 7
+    log = ParquetLog.open(layout.directory, "c1")
+    assert report.head == log.head()
+    assert verify(layout.directory, anchor=report.head).is_sound
+
+
+def test_an_empty_log(tmp_path: Path) -> None:
+    ParquetLog.open(tmp_path / "log", "c1").close()
+    assert verify(tmp_path / "log").head == Head(0, GENESIS_DIGEST)
+    with pytest.raises(NotFoundError):
+        verify(tmp_path)
+
+
+def test_every_flipped_byte_is_found(layout: Layout) -> None:
+    num_flips = 0
+    for path in sorted(each for each in layout.directory.rglob("*") if each.is_file()):
+        data = path.read_bytes()
+        with path.open("r+b", buffering=0) as file:
+            for at, byte in enumerate(data):
+                file.seek(at)
+                file.write(bytes([byte ^ (1 << (at % 8))]))
+                problem = only(verify(layout.directory))
+                assert problem.file == path, f"byte {at} of {path}"
+                assert str(path) in problem.text
+                file.seek(at)
+                file.write(bytes([byte]))
+                num_flips += 1
+    assert num_flips > 10_000
+    assert verify(layout.directory).is_sound
+
+
+def test_a_changed_event_breaks_its_digest(layout: Layout) -> None:
+    path = layout.tail_path(3)
+    rewrite(path, replaced(LogFile.load(path).table(), "payload", "because", "thinking"))
+    problem = only(verify(layout.directory))
+    assert (problem.file, problem.position) == (path, 3)
+    assert "do not give the digest" in problem.text
+
+
+def test_a_changed_column_disagrees_with_its_payload(layout: Layout) -> None:
+    path = layout.tail_path(4)
+    table = LogFile.load(path).table()
+    for column, old, new in (("node_id", "n0", "n1"), ("kind", "Proposed", "Scored")):
+        rewrite(path, replaced(table, column, old, new))
+        problem = verify(layout.directory).problems[0]
+        assert (problem.file, problem.position) == (path, 4)
+        assert "disagree" in problem.text
+
+
+def test_a_rewritten_end_is_found_by_an_anchor_only(layout: Layout) -> None:
+    anchor = verify(layout.directory).head
+    path = layout.tail_path(4)
+    file = LogFile.load(path)
+    entries = [
+        Entry(each.recorded, each.payload.replace("because", "otherwise"))
+        for each in file.entries()
+    ]
+    table = replaced(file.table(), "payload", "because", "otherwise")
+    rewrite(path, table, [Commit(4, 5, 1, chain_digest(file.previous, entries))])
+    assert verify(layout.directory).is_sound
+    assert "anchor" in only(verify(layout.directory, anchor)).text
+    path.unlink()
+    assert verify(layout.directory).is_sound
+    assert "cut or rewritten" in only(verify(layout.directory, anchor)).text
+
+
+def test_a_gap_is_found(layout: Layout) -> None:
+    layout.tail_path(3).unlink()
+    problem = only(verify(layout.directory))
+    assert (problem.position, problem.file) == (3, layout.tail_path(4))
+    assert "positions 3 to 3 are missing" in problem.text
+
+
+def test_a_commit_of_another_log_is_found(layout: Layout, tmp_path: Path) -> None:
+    other = ParquetLog.open(tmp_path / "other", "c1")
+    other.append([draft(6), draft(7), draft(8)])
+    other.append([draft(9)])
+    Layout(tmp_path / "other").tail_path(4).rename(layout.tail_path(4))
+    assert "does not follow" in only(verify(layout.directory)).text
+
+
+def test_an_event_stored_twice_is_found(layout: Layout) -> None:
+    path = layout.tail_path(3)
+    file = LogFile.load(path)
+    (entry,) = file.entries()
+    copied = verify(layout.directory).head
+    recorded = entry.recorded
+    ids = {each.event_id for each in ParquetLog.open(layout.directory, "c1").read()}
+    assert recorded.event_id in ids
+    commits = [Commit(6, 6, 1, copied.digest)]
+    layout.tail_path(6).write_bytes(encode_file(file.table(), commits, copied.digest))
+    problem = only(verify(layout.directory))
+    assert (problem.file, problem.position) == (layout.tail_path(6), 6)
+
+
+def test_a_commit_of_nobody_is_found(layout: Layout) -> None:
+    (layout.epochs / "1").unlink()
+    assert "nobody claimed epoch 1" in verify(layout.directory).problems[0].text
+
+
+def test_a_renamed_file_is_found(layout: Layout) -> None:
+    layout.tail_path(4).rename(layout.tail_path(5))
+    assert "other positions than its name" in only(verify(layout.directory)).text

@@ -1,0 +1,177 @@
+"""The engine keeps the contract of a target, and nothing hangs or fails without being told."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from arbor.events.errors import InvalidInputError
+from arbor.events.types import Edit, Layer
+from arbor.targets.base import ServerFailedError
+from arbor.targets.child import ChildProcess, clean_environment, free_port
+from arbor.targets.engine.model_cache import import_root
+from arbor.targets.engine.process import EngineServer
+from arbor.targets.engine.server.settings import switches
+from arbor.targets.engine.target import EngineTarget, EngineTargetConfig
+from tests.contracts.target import HARDWARE, Bench, TargetContract, counters_of
+from tests.fakes.ports import ListedPorts
+
+SMALL = {
+    "synthetic": {
+        "seed": 3,
+        "vocab_size": 512,
+        "width": 64,
+        "num_layers": 2,
+        "ffn_width": 96,
+        "max_positions": 256,
+    },
+    "concurrency": 4,
+    "num_requests": 8,
+    "length_scale": 0.1,
+    "check": {"num_sequences": 4, "num_tokens": 40, "num_decode": 8, "batch": 4},
+}
+
+
+def small(cache: Path, **options: object) -> EngineTargetConfig:
+    return EngineTargetConfig.model_validate({**SMALL, "cache": cache, **options})
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+class TestEngineTarget(TargetContract):
+    """The contract, on a tiny model."""
+
+    num_requests = 8
+    counted_action = "vectorised_sampler"
+    configured_action = "max_num_seqs"
+    # native operators cannot read the cache of joined tensors
+    crash = (Edit(key="kernel.operators", value="cpp"),)
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def target(cls, cache: Path) -> EngineTarget:
+        return EngineTarget(small(cache))
+
+    def test_a_window_tells_what_it_cost(self, bench: Bench, server: EngineServer) -> None:
+        window = bench.target.benchmark(server, 9, 16)
+        assert window.server_cpu_s is not None
+        assert window.server_cpu_s > 0
+        assert window.client_cpu_s is not None
+        assert window.foreign_cpu_ratio is not None
+        assert 0 <= window.foreign_cpu_ratio <= 1
+        assert window.ttft_ms_p50 is not None
+        assert counters_of(window)["num_steps"] > 0
+
+    def test_windows_start_from_an_empty_prefix_cache(self, bench: Bench) -> None:
+        edits = bench.actions()["prefix_reuse"].edits
+        with bench.serve(edits, "prefix.log") as server:
+            first, second = (counters_of(bench.target.benchmark(server, 9, 8)) for _ in range(2))
+        assert first["prefix_cache.hit_tokens"] == second["prefix_cache.hit_tokens"] > 0
+
+    def test_int8_weights_are_near_the_baseline(self, bench: Bench, server: EngineServer) -> None:
+        reference = bench.target.reference(server)
+        with bench.serve(bench.actions()["int8_weights"].edits, "int8.log") as quantised:
+            sample = bench.target.accuracy(quantised, reference)
+        assert sample.num_tokens == 4 * 39
+        assert 1e-6 < sample.kl_mean < sample.kl_mean_high < 0.1
+        assert sample.max_logprob_delta > 0
+
+    def test_a_reference_of_other_prompts_is_refused(
+        self, bench: Bench, server: EngineServer, cache: Path
+    ) -> None:
+        check = {"num_sequences": 3, "num_tokens": 40, "num_decode": 8, "batch": 4}
+        other = EngineTarget(small(cache, check=check)).reference(server)
+        with pytest.raises(InvalidInputError, match="other prompts"):
+            bench.target.accuracy(server, other)
+
+    def test_the_health_of_a_stranger_is_not_ours(
+        self, server: EngineServer, tmp_path: Path
+    ) -> None:
+        sleeper = ChildProcess(["sleep", "600"], clean_environment({}), tmp_path, tmp_path / "log")
+        with sleeper as child:
+            assert server.is_ready()
+            assert not EngineServer(child, server.host, server.port, 1.0).is_ready()
+            assert not EngineServer(child, server.host, free_port(), 1.0).is_ready()
+
+    def test_a_taken_port_is_tried_elsewhere(
+        self, bench: Bench, server: EngineServer, cache: Path
+    ) -> None:
+        ports = ListedPorts([server.port, server.port, free_port()])
+        target = EngineTarget(small(cache), ports.choose)
+        worktree = bench.workspace.checkout(bench.root, bench.path / "trees" / bench.root)
+        with target.serve(worktree, bench.path / "logs" / "ports.log") as other:
+            assert other.is_ready()
+        assert ports.left == []
+        ports = ListedPorts([server.port] * 5)
+        target = EngineTarget(small(cache), ports.choose)
+        with (
+            pytest.raises(ServerFailedError, match="exit code 3"),
+            target.serve(worktree, bench.path / "logs" / "ports.log"),
+        ):
+            pytest.fail("it started")
+
+
+@pytest.fixture
+def impatient(cache: Path, tmp_path: Path) -> Iterator[tuple[EngineTarget, EngineServer]]:
+    target = EngineTarget(small(cache, request_limit_s=0.5))
+    bench = Bench(target, tmp_path)
+    worktree = bench.workspace.checkout(bench.root, tmp_path / "tree")
+    with target.serve(worktree, tmp_path / "log") as server:
+        yield target, server
+
+
+def test_a_hang_is_an_outcome(impatient: tuple[EngineTarget, EngineServer]) -> None:
+    target, server = impatient
+    os.kill(server.child.pid, signal.SIGSTOP)
+    with pytest.raises(ServerFailedError, match=r"/reset was not answered within 0\.5 s"):
+        target.benchmark(server, 1, 4)
+    with (
+        pytest.raises(ServerFailedError, match="did not end within") as caught,
+        server.time_limit("benchmark", 0.05),
+    ):
+        # what hangs comes back when the server is gone
+        while server.child.poll() is None:
+            pass
+    assert caught.value.phase == "benchmark"
+    with pytest.raises(ServerFailedError) as caught:
+        target.warmup(server, 1)
+    assert caught.value.signal == signal.SIGKILL
+
+
+def test_a_server_sees_the_package_and_nothing_beside_it(tmp_path: Path) -> None:
+    root = import_root(tmp_path)
+    assert import_root(tmp_path) == root
+    assert [entry.name for entry in root.iterdir()] == ["arbor"]
+    assert (root / "arbor" / "events" / "types.py").exists()
+
+
+def test_a_model_that_is_not_there_is_told(tmp_path: Path) -> None:
+    target = EngineTarget(EngineTargetConfig(model=tmp_path / "nothing"))
+    with pytest.raises(InvalidInputError, match="nothing"):
+        target.create_workspace(tmp_path)
+
+
+def test_the_catalog_asks_for_what_the_engine_admits(cache: Path) -> None:
+    known = {f"{switch.section}.{switch.name}": switch for switch in switches()}
+    actions = EngineTarget(small(cache)).actions(HARDWARE)
+    assert len(actions) >= 18
+    layers = set(Layer) - {Layer.COMMUNICATION}
+    assert {action.layer for action in actions} == layers
+    for action in actions:
+        for edit in action.edits:
+            assert known[edit.key].admits(edit.value)
+        for requirement in action.requires:
+            assert all(known[requirement.key].admits(value) for value in requirement.any_of)
+        for parameter in action.space:
+            assert known[parameter.key].admits(int(parameter.low or 0))
+            assert known[parameter.key].admits(int(parameter.high or 0))
+    threads = next(action for action in actions if action.template_id == "threads")
+    assert threads.space[0].high == HARDWARE.num_cores
+    single = HARDWARE.model_copy(update={"num_cores": 1})
+    names = {action.template_id for action in EngineTarget(small(cache)).actions(single)}
+    assert "threads" not in names

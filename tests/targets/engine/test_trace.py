@@ -1,0 +1,42 @@
+"""Traces: seeded, of equal work, and with the promised mix."""
+
+import itertools
+
+import numpy as np
+
+from arbor.targets.engine.trace import SHARED_PREFIX_TOKENS, build_trace
+
+
+def test_a_seed_repeats_and_seeds_differ_in_tokens_only() -> None:
+    one, again, other = build_trace(1), build_trace(1), build_trace(2)
+    assert one == again
+    assert {r.prompt for r in one}.isdisjoint({r.prompt for r in other})
+    shape = [(len(r.prompt), r.max_tokens, r.temperature, r.repetition_penalty) for r in one]
+    assert shape == [
+        (len(r.prompt), r.max_tokens, r.temperature, r.repetition_penalty) for r in other
+    ]
+
+
+def test_the_mix() -> None:
+    trace = build_trace(0, num_requests=24)
+    prefix = trace[0].prompt[:SHARED_PREFIX_TOKENS]
+    assert sum(r.prompt[:SHARED_PREFIX_TOKENS] == prefix for r in trace) == 16
+    assert sum(r.temperature == 0.0 for r in trace) == 12
+    assert sum(r.repetition_penalty != 1.0 for r in trace) == 6
+    assert len({r.max_tokens for r in trace}) > 5
+    assert all(len(r.prompt) + r.max_tokens <= 1024 for r in trace)
+
+
+def test_prompts_follow_the_successors() -> None:
+    successors = np.stack([(np.arange(50) + step) % 50 for step in (1, 2, 3, 4)], axis=1)
+    (request,) = build_trace(0, num_requests=1, vocab_size=50, successors=successors)
+    own = request.prompt[SHARED_PREFIX_TOKENS:]
+    steps = [(b - a) % 50 for a, b in itertools.pairwise(own)]
+    assert set(steps) <= {1, 2, 3, 4}
+
+
+def test_the_body_asks_for_a_stream_of_exact_length() -> None:
+    body = build_trace(0, num_requests=1)[0].body()
+    assert body["stream"] is True
+    assert body["ignore_eos"] is True
+    assert isinstance(body["prompt"], list)
