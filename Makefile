@@ -2,34 +2,46 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+BUDGET ?= 5m
 
-.PHONY: demo test check format bench-engine bench-search clean
+.PHONY: demo test check format bench-engine bench-best clean
 
-$(STAMP): pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[engine,search,dev]'
-	touch $(STAMP)
+# An installed torch (a ROCm or CUDA container) is seen and kept.
+$(VENV)/.made:
+	$(PYTHON) -m venv --system-site-packages $(VENV)
+	touch $@
 
-demo: $(STAMP)
-	$(BIN)/arbor run --dir runs/demo --budget 5m --fresh
+$(VENV)/.run: pyproject.toml $(VENV)/.made
+	$(PIP) -e '.[engine,search]'
+	touch $@
 
-test: $(STAMP)
+$(VENV)/.dev: $(VENV)/.run
+	$(PIP) -e '.[engine,search,kernels,dev]'
+	touch $@
+
+demo: $(VENV)/.run
+	$(BIN)/arbor run --dir runs/demo --budget $(BUDGET) --fresh
+
+test: $(VENV)/.dev
 	$(BIN)/python -m pytest
 
-check: $(STAMP)
+check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy arbor tests
 	$(BIN)/lint-imports
 
-format: $(STAMP)
+format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench-engine: $(STAMP)
-	$(BIN)/python -m pip install --quiet 'transformers>=4.55'
+bench-engine: $(VENV)/.dev
+	$(PIP) 'transformers>=4.55'
 	$(BIN)/python benchmarks/engine_vs_transformers.py
+
+bench-best: $(VENV)/.dev
+	$(BIN)/python benchmarks/engine_best_stack.py
 
 clean:
 	rm -rf runs .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -119,8 +119,8 @@ def _generate(
             pad_token_id=0,
             **sampling,
         )
-    tokens: list[list[int]] = generated.tolist()
-    return tokens
+    outputs: list[list[int]] = generated.tolist()
+    return outputs
 
 
 def greedy_agreement(model: LlamaForCausalLM, engine: Engine, trace: Trace) -> float:

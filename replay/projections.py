@@ -63,6 +63,7 @@ class Projection:
         for statement in view_statements():
             self._connection.execute(statement)
         self._connection.execute(tree_statement())
+        self._connection.execute("set timezone = 'UTC'")
         self._connection.execute("set enable_external_access = false")
         self._connection.execute("set lock_configuration = true")
         self.catch_up()

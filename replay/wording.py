@@ -1,5 +1,6 @@
 """Sentences that every report uses, so that all of them say the same."""
 
+from arbor.events.settings import MeasureSettings
 from arbor.replay.result_models import Result
 from arbor.replay.story import Story
 
@@ -124,3 +125,22 @@ def reproduce(directory: str) -> tuple[tuple[str, str], ...]:
             "ask the log your own questions",
         ),
     )
+
+
+def method(measure: MeasureSettings, score_form: str) -> tuple[str, ...]:
+    """Return how candidates were ranked and measured, one sentence or two a line."""
+    measured = (
+        "Arms are measured in adjacent windows with equal seeds and equal work, in alternating"
+        f" order; a series ends when its interval decides, between {measure.min_pairs} and"
+        f" {measure.max_pairs} pairs. While a window runs, Arbor does nothing else on the host."
+    )
+    discarded = (
+        "Windows in which other processes took more than"
+        f" {measure.max_foreign_cpu_ratio:.0%} of the cores are discarded by load alone, never"
+        " by their ratio."
+    )
+    keys = (
+        "A keep needs two keys: the Orchestrator proposes it, the Critic must have accepted"
+        " accuracy and benchmark before."
+    )
+    return SCORE_FORMS[score_form].replace("`", ""), measured, discarded, keys

@@ -5,13 +5,19 @@ import sys
 from typing import Any
 
 import typer
-from rich.console import Console
-from rich.text import Text
 from typer.core import TyperGroup
 
 from arbor import __version__
 from arbor.cli import run
-from arbor.cli.text import one_line
+from arbor.cli.audit import audit
+from arbor.cli.console import say, show_error
+from arbor.cli.doctor import doctor
+from arbor.cli.events import events
+from arbor.cli.export import export
+from arbor.cli.plan import plan
+from arbor.cli.report import report
+from arbor.cli.sql import sql
+from arbor.cli.tree import tree
 from arbor.core.campaign import json_schema
 from arbor.events.errors import ArborError
 
@@ -32,12 +38,31 @@ class _Group(TyperGroup):
             raise typer.Exit(EXIT_ERROR) from error
 
 
-def show_error(message: str) -> None:
-    """Print one red line on stderr."""
-    text = Text("error: ", style="bold red")
-    text.append(one_line(message, 2000), style="red")
-    Console(stderr=True).print(text, soft_wrap=True)
+def schema() -> None:
+    """Print the JSON schema of campaign files."""
+    say(json_schema())
 
+
+def version() -> None:
+    """Print the version."""
+    say(f"arbor {__version__} (Python {sys.version.split()[0]})")
+
+
+COMMANDS = (
+    run.run,
+    run.resume,
+    plan,
+    tree,
+    events,
+    report,
+    export,
+    audit,
+    sql,
+    schema,
+    doctor,
+    version,
+)
+"""In the order of `arbor --help`; a new command is a file and a line here."""
 
 app = typer.Typer(
     cls=_Group,
@@ -48,20 +73,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-app.command()(run.run)
-app.command()(run.resume)
-
-
-@app.command()
-def schema() -> None:
-    """Print the JSON schema of campaign files."""
-    typer.echo(json_schema())
-
-
-@app.command()
-def version() -> None:
-    """Print the version."""
-    typer.echo(f"arbor {__version__} (Python {sys.version.split()[0]})")
+for command in COMMANDS:
+    app.command()(command)
 
 
 def main() -> None:

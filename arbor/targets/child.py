@@ -196,7 +196,7 @@ class ChildProcess:
         while not probe():
             self.check("start")
             if time.monotonic() > deadline:
-                raise self.failure("start", f"the server was not ready within {timeout_s:.0f} s")
+                raise self.failure("start", f"the server was not ready within {timeout_s:g} s")
             # wakes at once when the server ends
             self._listen(pause_s, until=lambda: self._exit is not None)
             pause_s = min(pause_s * 1.3, 0.25)

@@ -132,25 +132,29 @@ class TargetContract:
         assert sample.top1_agreement_ratio == 1.0
         assert sample.greedy_match_ratio == 1.0
 
-    def test_an_exact_action_shows_its_witness(self, bench: Bench, server: Server) -> None:
-        action = bench.actions()[self.counted_action]
+    def test_actions_show_their_witness(self, bench: Bench, server: Server) -> None:
+        counted, configured = (
+            bench.actions()[name] for name in (self.counted_action, self.configured_action)
+        )
+        values = configured.edits or tuple(
+            Edit(key=parameter.key, value=int(parameter.low or 0) + 1)
+            for parameter in configured.space
+        )
         reference = bench.target.reference(server)
         before = bench.target.benchmark(server, 7, self.num_requests)
-        assert counters_of(before).get(action.witness.key, 0) == 0
-        with bench.serve(action.edits, "counted.log") as changed:
+        assert counters_of(before).get(counted.witness.key, 0) == 0
+        with bench.serve((*counted.edits, *values), "changed.log") as changed:
             sample = bench.target.benchmark(changed, 7, self.num_requests)
-            assert counters_of(sample)[action.witness.key] > 0
+            assert counters_of(sample)[counted.witness.key] > 0
+            # both claim to be exact
             assert sample.output_digest == before.output_digest
             assert bench.target.accuracy(changed, reference).kl_mean_high < 1e-5
-
-    def test_an_edit_shows_in_the_resolved_configuration(self, bench: Bench) -> None:
-        action = bench.actions()[self.configured_action]
-        edits = action.edits or tuple(
-            Edit(key=p.key, value=int(p.high or 0)) for p in action.space
-        )
-        with bench.serve(edits, "configured.log") as changed:
             resolved = changed.resolved_config()
-        assert [resolved[edit.key] for edit in edits] == [edit.value for edit in edits]
+            assert [resolved[edit.key] for edit in values] == [edit.value for edit in values]
+        with pytest.raises(ServerFailedError):
+            changed.resolved_config()
+        with pytest.raises(ServerFailedError):
+            bench.target.benchmark(changed, 1, self.num_requests)
 
     def test_a_crash_is_an_outcome_with_its_log(self, bench: Bench) -> None:
         with pytest.raises(ServerFailedError) as caught, bench.serve(self.crash, "crash.log"):
@@ -161,14 +165,6 @@ class TargetContract:
         assert "\n" not in str(caught.value)
         log = (bench.path / "logs" / "crash.log").read_text().splitlines()
         assert log[-1] == caught.value.log_tail[-1]
-
-    def test_an_ended_server_is_told(self, bench: Bench) -> None:
-        with bench.serve(log="ended.log") as server:
-            pass
-        with pytest.raises(ServerFailedError):
-            server.resolved_config()
-        with pytest.raises(ServerFailedError):
-            bench.target.benchmark(server, 1, self.num_requests)
 
     def test_a_worktree_without_configuration_is_an_outcome(self, bench: Bench) -> None:
         empty = bench.path / "empty"

@@ -49,6 +49,18 @@ def test_sql_sees_every_event_at_any_moment(directory: Path) -> None:
     assert Layout(directory).tails() == []
 
 
+def test_the_query_of_the_documentation(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Path(__file__).parents[2] / "docs" / "design" / "log.md"
+    query = page.read_text().split("```sql")[1].split("```")[0]
+    log = ParquetLog.open(directory, "c1")
+    fill(log, 3)
+    log.compact()
+    monkeypatch.chdir(directory.parent)
+    with duckdb.connect() as connection:
+        positions = [row[0] for row in connection.execute(query).fetchall()]
+    assert sorted(positions) == [1, 2, 3, 4, 5, 6]
+
+
 def test_digests_stay(directory: Path) -> None:
     log = ParquetLog.open(directory, "c1", grace_s=0)
     fill(log, 5)

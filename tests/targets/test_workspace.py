@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from arbor.events.errors import InvalidInputError
 from arbor.events.types import Edit, Scalar
+from arbor.targets.git import WorkspaceError
 from arbor.targets.serve_yaml import apply_edits, dump_config, load_config
-from arbor.targets.workspace import COMMIT_MARKER, Workspace, WorkspaceError
+from arbor.targets.workspace import COMMIT_MARKER, Workspace
 
 BASELINE = "# a comment\nmodel: {threads: 1, fast: off}\nsampler:\n  kind: plain\n"
 FAST = (Edit(key="model.fast", value=True),)
@@ -77,9 +78,7 @@ def test_an_edit_shows_as_its_own_line_only(workspace: Workspace) -> None:
     root = root_of(workspace)
     commit = workspace.commit_edits(root, FAST, "Go fast")
     changed = [
-        line
-        for line in workspace.diff(root, commit).splitlines()
-        if line.startswith(("+ ", "- "))
+        line for line in workspace.diff(root, commit).splitlines() if line.startswith(("+ ", "- "))
     ]
     assert changed == ["-  fast: false", "+  fast: true"]
     assert workspace.diff(commit, commit) == ""
@@ -209,7 +208,9 @@ def test_a_kill_leaves_a_whole_checkout_or_none(
     commits = [root, workspace.commit_edits(root, FAST, "Go fast")]
     path = tmp_path / "trees" / "tree"
     arguments = [str(workspace.path), str(path), *commits]
-    with subprocess.Popen([sys.executable, "-c", LOOP, *arguments], stdout=subprocess.PIPE) as loop:
+    with subprocess.Popen(
+        [sys.executable, "-c", LOOP, *arguments], stdout=subprocess.PIPE
+    ) as loop:
         assert loop.stdout is not None
         assert loop.stdout.readline() == b"ready\n"
         time.sleep(delay_s)

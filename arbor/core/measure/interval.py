@@ -4,7 +4,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from scipy import stats
+from scipy.special import stdtrit
 
 from arbor.events.types import Effect
 
@@ -106,7 +106,7 @@ def clustered_effect(
     between = max(seen - within_variance * len(starts) / len(pooled), start_sd**2)
     mean = statistics.fmean(means)
     error = math.sqrt(within_variance / len(pooled) + between / len(starts))
-    radius = float(stats.t.ppf(1.0 - alpha / 2.0, degrees)) * error
+    radius = float(stdtrit(degrees, 1.0 - alpha / 2.0)) * error
     return Effect(
         ratio=math.exp(mean),
         low=math.exp(mean - radius),

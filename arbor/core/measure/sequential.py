@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Literal
 
-from scipy import stats
+from scipy.special import ndtri
 
 from arbor.core.measure.interval import effect_of, mixture_radius
 from arbor.events.settings import MeasureSettings
@@ -48,5 +48,5 @@ def mde_ratio(sd_log_ratio: float, settings: MeasureSettings, power: float = 0.8
     """
     num = settings.max_pairs
     radius = mixture_radius(num, sd_log_ratio, settings.alpha)
-    reach = float(stats.norm.ppf(power)) * sd_log_ratio / math.sqrt(num)
+    reach = float(ndtri(power)) * sd_log_ratio / math.sqrt(num)
     return settings.min_gain_ratio * math.exp(radius + reach)

@@ -84,7 +84,7 @@ class EngineServer:
         try:
             return self._exchange(method, path, body, self._request_limit_s)
         except TimeoutError as error:
-            limit = f"{self._request_limit_s:.0f} s"
+            limit = f"{self._request_limit_s:g} s"
             message = f"{path} was not answered within {limit}"
             raise self.child.failure(phase, message) from error
         except (OSError, http.client.HTTPException, ValueError) as error:
@@ -120,7 +120,7 @@ class EngineServer:
             timer.cancel()
             timer.join()
             if is_late.is_set():
-                message = f"the load did not end within {limit_s:.0f} s"
+                message = f"the load did not end within {limit_s:g} s"
                 raise ServerFailedError(phase, message, log_tail=self.child.log_tail())
 
     def _exchange(self, method: str, path: str, body: Any, limit_s: float) -> Any:

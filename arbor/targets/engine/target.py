@@ -13,8 +13,6 @@ from pathlib import Path
 from shutil import which
 from typing import Any
 
-from pydantic import Field
-
 from arbor.events.errors import InvalidInputError
 from arbor.events.types import (
     AccuracySample,
@@ -24,20 +22,15 @@ from arbor.events.types import (
     Hardware,
     Profile,
     Scalar,
-    Value,
     WindowSample,
 )
 from arbor.targets.base import Server, ServerFailedError
 from arbor.targets.child import ChildProcess, clean_environment, free_port
-from arbor.targets.engine.accuracy import AccuracyCheck, CheckSettings
+from arbor.targets.engine.accuracy import AccuracyCheck
 from arbor.targets.engine.catalog import engine_catalog
 from arbor.targets.engine.client import LoadResult, run_load
-from arbor.targets.engine.model_cache import (
-    SyntheticModel,
-    cache_folder,
-    import_root,
-    synthetic_model,
-)
+from arbor.targets.engine.config import EngineTargetConfig
+from arbor.targets.engine.model_cache import cache_folder, import_root, synthetic_model
 from arbor.targets.engine.model_folder import inspect_model, planted_successors
 from arbor.targets.engine.process import EngineServer, ProcessorClock
 from arbor.targets.engine.server.errors import EXIT_PORT_BUSY, ModelFolderError
@@ -45,29 +38,10 @@ from arbor.targets.engine.server.settings import switches
 from arbor.targets.engine.trace import TraceRequest, build_trace
 from arbor.targets.serve_yaml import CONFIG_FILE, dump_config
 
+__all__ = ["EngineTarget", "EngineTargetConfig"]
+
 _HOST = "127.0.0.1"
-_PORT_TRIES = 5
-
-
-class EngineTargetConfig(Value):
-    """What is served, under which load, and within which limits."""
-
-    model: Path | None = None
-    """Hugging Face Llama-style folder; a synthetic model if there is none."""
-    synthetic: SyntheticModel = SyntheticModel()
-    cache: Path | None = None
-    """Folder of models and compiled code; ARBOR_CACHE or ~/.cache/arbor by default."""
-    concurrency: int = Field(default=24, ge=1)
-    """Requests that the client keeps open."""
-    num_requests: int = Field(default=24, ge=1)
-    """Requests of a window before its length is calibrated."""
-    length_scale: float = Field(default=0.25, gt=0)
-    """Multiplies the lengths of prompts and outputs; 1 means 81 output tokens on average."""
-    check: CheckSettings = CheckSettings()
-    start_limit_s: float = Field(default=60.0, gt=0)
-    request_limit_s: float = Field(default=60.0, gt=0)
-    load_limit_s: float = Field(default=120.0, gt=0)
-    """Limit of a window, a profile's load and a warm-up each."""
+_PORT_TRIES = 3
 
 
 class EngineTarget:

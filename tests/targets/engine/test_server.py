@@ -146,6 +146,8 @@ def test_state_tells_switches_witnesses_and_statistics(
         assert state["counters"][name] > before["counters"].get(name, 0)
     for name in ("malloc.arena_tuned", "gc.frozen", "affinity.pinned", "denormals.flushed"):
         assert state["counters"][name] == 1
+    assert state["counters"]["matmul_precision.highest"] == 1
+    assert state["peak_num_running"] == 6
     assert len(state["process"]["affinity"]) == 1
     assert state["prefix_cache"]["query_tokens"] > before["prefix_cache"]["query_tokens"]
     assert (state["num_running"], state["num_waiting"]) == (0, 0)

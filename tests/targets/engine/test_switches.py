@@ -17,7 +17,7 @@ SINGLE: list[tuple[str, str, Any, str]] = [
     ("application", "kv_capacity_tokens", 256, "decode.single"),
     ("application", "prefix_reuse", True, "prefix_cache.restored"),
     ("application", "sampler", "vectorised", "sampler.vectorised"),
-    ("application", "stream_interval", 4, "decode.single"),
+    ("application", "stream_interval", 4, "delivery.gathered"),
     ("application", "admission", "shortest_first", "admission.shortest_first"),
     ("framework", "kv_cache", "preallocated", "kv_cache.preallocated"),
     ("framework", "attention", "sdpa", "attention.sdpa"),
@@ -112,7 +112,7 @@ def test_the_head_has_a_number_format_of_its_own(
 ) -> None:
     engine = make_engine({"kernel": {"weights": "bfloat16", "head_weights": "float32"}})
     generate(engine)
-    assert engine.witness.counts["linear.float32"] == engine.witness.counts["forward.eager"]
+    assert engine.witness.counts["head.float32"] == engine.witness.counts["forward.eager"]
 
 
 @pytest.mark.parametrize(

@@ -67,16 +67,34 @@ class TestEngineTarget(TargetContract):
         assert window.ttft_ms_p50 is not None
         assert counters_of(window)["num_steps"] > 0
 
-    def test_windows_start_from_an_empty_prefix_cache(self, bench: Bench) -> None:
-        edits = bench.actions()["prefix_reuse"].edits
-        with bench.serve(edits, "prefix.log") as server:
-            first, second = (counters_of(bench.target.benchmark(server, 9, 8)) for _ in range(2))
+    @pytest.fixture(scope="class")
+    @classmethod
+    def changed(
+        cls, bench: Bench, server: EngineServer, cache: Path
+    ) -> Iterator[tuple[EngineTarget, EngineServer]]:
+        """Int8 weights and prefix reuse, started after meeting a port that was taken."""
+        ports = ListedPorts([server.port, free_port()])
+        target = EngineTarget(small(cache), ports.choose)
+        actions = bench.actions()
+        edits = (*actions["int8_weights"].edits, *actions["prefix_reuse"].edits)
+        commit = bench.workspace.commit_edits(bench.root, edits, "Int8 and prefixes")
+        worktree = bench.workspace.checkout(commit, bench.path / "trees" / commit)
+        with target.serve(worktree, bench.path / "logs" / "changed.log") as running:
+            assert ports.left == []
+            yield target, running
+
+    def test_windows_start_from_an_empty_prefix_cache(
+        self, changed: tuple[EngineTarget, EngineServer]
+    ) -> None:
+        target, server = changed
+        first, second = (counters_of(target.benchmark(server, 9, 8)) for _ in range(2))
         assert first["prefix_cache.hit_tokens"] == second["prefix_cache.hit_tokens"] > 0
 
-    def test_int8_weights_are_near_the_baseline(self, bench: Bench, server: EngineServer) -> None:
-        reference = bench.target.reference(server)
-        with bench.serve(bench.actions()["int8_weights"].edits, "int8.log") as quantised:
-            sample = bench.target.accuracy(quantised, reference)
+    def test_int8_weights_are_near_the_baseline(
+        self, server: EngineServer, changed: tuple[EngineTarget, EngineServer]
+    ) -> None:
+        target, quantised = changed
+        sample = target.accuracy(quantised, target.reference(server))
         assert sample.num_tokens == 4 * 39
         assert 1e-6 < sample.kl_mean < sample.kl_mean_high < 0.1
         assert sample.max_logprob_delta > 0
@@ -98,23 +116,6 @@ class TestEngineTarget(TargetContract):
             assert not EngineServer(child, server.host, server.port, 1.0).is_ready()
             assert not EngineServer(child, server.host, free_port(), 1.0).is_ready()
 
-    def test_a_taken_port_is_tried_elsewhere(
-        self, bench: Bench, server: EngineServer, cache: Path
-    ) -> None:
-        ports = ListedPorts([server.port, server.port, free_port()])
-        target = EngineTarget(small(cache), ports.choose)
-        worktree = bench.workspace.checkout(bench.root, bench.path / "trees" / bench.root)
-        with target.serve(worktree, bench.path / "logs" / "ports.log") as other:
-            assert other.is_ready()
-        assert ports.left == []
-        ports = ListedPorts([server.port] * 5)
-        target = EngineTarget(small(cache), ports.choose)
-        with (
-            pytest.raises(ServerFailedError, match="exit code 3"),
-            target.serve(worktree, bench.path / "logs" / "ports.log"),
-        ):
-            pytest.fail("it started")
-
 
 @pytest.fixture
 def impatient(cache: Path, tmp_path: Path) -> Iterator[tuple[EngineTarget, EngineServer]]:
@@ -125,18 +126,20 @@ def impatient(cache: Path, tmp_path: Path) -> Iterator[tuple[EngineTarget, Engin
         yield target, server
 
 
+def hang(server: EngineServer) -> None:
+    with server.time_limit("benchmark", 0.05):
+        # what hangs comes back when the server is gone
+        while server.child.poll() is None:
+            pass
+
+
 def test_a_hang_is_an_outcome(impatient: tuple[EngineTarget, EngineServer]) -> None:
     target, server = impatient
     os.kill(server.child.pid, signal.SIGSTOP)
     with pytest.raises(ServerFailedError, match=r"/reset was not answered within 0\.5 s"):
         target.benchmark(server, 1, 4)
-    with (
-        pytest.raises(ServerFailedError, match="did not end within") as caught,
-        server.time_limit("benchmark", 0.05),
-    ):
-        # what hangs comes back when the server is gone
-        while server.child.poll() is None:
-            pass
+    with pytest.raises(ServerFailedError, match="did not end within") as caught:
+        hang(server)
     assert caught.value.phase == "benchmark"
     with pytest.raises(ServerFailedError) as caught:
         target.warmup(server, 1)

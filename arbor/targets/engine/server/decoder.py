@@ -56,6 +56,7 @@ class Decoder:
         self.layers = [_make_layer(architecture, w, settings, inner) for w in weights.layers]
         kernel = settings.kernel
         head_format = kernel.weights if kernel.head_weights == "same" else kernel.head_weights
+        self._head_name = f"head.{head_format}"
         self.head_product: Linear = make_linear(weights.head, head_format, kernel.linear, witness)
         self.cache: KVCache = (
             ConcatenatedCache(architecture, inner)
@@ -75,6 +76,7 @@ class Decoder:
 
     def head(self, hidden: Tensor) -> Tensor:
         """Logits [rows, vocabulary] in float32."""
+        self._witness.count(self._head_name)
         return self.head_product(hidden).to(torch.float32)
 
     def _forward(self, batch: Batch) -> Tensor:

@@ -51,6 +51,7 @@ class Engine:
         self.num_generated_tokens = 0
         self.num_prompt_tokens = 0
         self.num_steps = 0
+        self.peak_num_running = 0
         is_inference = settings.framework.grad_mode == "inference_mode"
         self.grad_mode: Callable[[], Any] = torch.inference_mode if is_inference else torch.no_grad
         self._grad_name = f"grad_mode.{settings.framework.grad_mode}"
@@ -66,6 +67,7 @@ class Engine:
             decoding = list(self.scheduler.running)
             admitted = self.scheduler.admit()
             deliveries: list[Delivery] = []
+            self.peak_num_running = max(self.peak_num_running, len(self.scheduler.running))
             if admitted:
                 self.witness.count(f"admission.{self.settings.application.admission}")
                 logits = self.prefill(admitted)
@@ -175,6 +177,8 @@ class Engine:
             reason = sequence.finish_reason()
             # The first token goes out at once, so that time to first token stays honest.
             if reason or sequence.num_generated == 1 or len(sequence.pending) >= interval:
+                if len(sequence.pending) > 1:
+                    self.witness.count("delivery.gathered")
                 deliveries.append((sequence.sink, sequence.pending, reason))
                 sequence.pending = []
             if reason:

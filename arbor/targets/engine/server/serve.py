@@ -43,6 +43,7 @@ def build_engine(settings: Settings, model: Path) -> Engine:
     """
     torch.set_float32_matmul_precision(settings.compiler.matmul_precision)
     applied = Witness()
+    applied.count(f"matmul_precision.{torch.get_float32_matmul_precision()}")
     apply_before_load(settings.dispatch, applied)
     engine = Engine(model, settings)
     tokens = tuple(range(1, 9))

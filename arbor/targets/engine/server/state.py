@@ -27,6 +27,7 @@ def describe_state(engine: Engine) -> dict[str, Any]:
             "blocks": len(prefix),
         },
         "num_running": len(scheduler.running),
+        "peak_num_running": engine.peak_num_running,
         "num_waiting": len(scheduler.waiting),
         "num_preemptions": scheduler.num_preemptions,
         "num_steps": engine.num_steps,

@@ -1,0 +1,48 @@
+"""How a stack is started without Arbor's orchestration: one launch script a target."""
+
+import shlex
+from collections.abc import Callable
+
+from arbor.core.campaign import Campaign
+from arbor.targets.base import Target
+from arbor.targets.registry import create_target
+
+_HEAD = """\
+#!/bin/sh
+# Starts the final stack of an Arbor campaign; Arbor's orchestration is not needed.
+set -eu
+here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
+"""
+
+
+def _engine(target: Target) -> str:
+    model = getattr(target, "model", None)
+    default = shlex.quote(str(model)) if model is not None else "''"
+    return f"""\
+python=${{PYTHON:-python3}}
+model=${{MODEL:-{default}}}
+exec "$python" -m arbor.targets.engine.server \\
+    --config "$here/serve.yaml" --model "$model" \\
+    --host "${{HOST:-127.0.0.1}}" --port "${{PORT:-8000}}"
+"""
+
+
+def _simulated(target: Target) -> str:
+    return f"""\
+echo "target {target.name} is a simulation: there is no server to start" >&2
+exit 1
+"""
+
+
+_SCRIPTS: dict[str, Callable[[Target], str]] = {"engine": _engine, "landscape": _simulated}
+"""Target to the rest of its script; a new target is one line here."""
+
+
+def launch_script(campaign: Campaign) -> str:
+    """Return the content of ``launch.sh`` for a campaign's target.
+
+    Raises:
+        InvalidInputError: the target is unknown, or its options are.
+    """
+    target = create_target(campaign.target, campaign.target_config)
+    return _HEAD + _SCRIPTS.get(campaign.target, _simulated)(target)

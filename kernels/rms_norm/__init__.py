@@ -1,0 +1,1 @@
+"""RMSNorm with an optional residual: ``y = (x + r) / rms(x + r) * w``."""

@@ -1,0 +1,1 @@
+"""Parts of the HTML report; everything foreign is escaped by construction."""

@@ -1,0 +1,75 @@
+"""The campaign's git repository, read-only: what an export needs of git."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from arbor.events.errors import ArborError, NotFoundError
+
+_LIMIT_S = 120.0
+_OPTIONS = (
+    "core.hooksPath=/dev/null",
+    "core.attributesFile=/dev/null",
+    # The directory may have been copied from another user's machine.
+    "safe.directory=*",
+    "gc.auto=0",
+    "init.defaultBranch=baseline",
+)
+
+
+class GitFailedError(ArborError):
+    """Git refused something, or is not installed."""
+
+
+def run_git(repository: Path, *arguments: str) -> bytes:
+    """Return what a git command on a bare repository writes to its standard output.
+
+    Raises:
+        GitFailedError: git is missing, failed, or took over two minutes.
+    """
+    options = [part for option in _OPTIONS for part in ("-c", option)]
+    environment = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": "/nonexistent",
+        "LC_ALL": "C",
+        "TZ": "UTC",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_TERMINAL_PROMPT": "0",
+    }
+    command = ["git", *options, f"--git-dir={repository.resolve()}", *arguments]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, env=environment, timeout=_LIMIT_S, check=False
+        )
+    except FileNotFoundError as error:
+        raise GitFailedError("git was not found on PATH: install git 2.36 or later") from error
+    except subprocess.TimeoutExpired as error:
+        raise GitFailedError(f"git {arguments[0]} took over {_LIMIT_S:.0f} s") from error
+    if done.returncode != 0:
+        lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
+        raise GitFailedError(f"git {arguments[0]} on {repository} failed: {lines[-1]}")
+    return done.stdout
+
+
+def clone_nodes(workspace: Path, clone: Path, branches: dict[str, str]) -> None:
+    """Make a bare repository with branches at nodes' commits; the workspace stays untouched.
+
+    Args:
+        workspace: the campaign's repository.
+        clone: folder that does not exist yet.
+        branches: name of a branch to the commit of a node.
+
+    Raises:
+        NotFoundError: there is no repository.
+        GitFailedError: git failed, or a commit is not in the repository.
+    """
+    if not (workspace / "objects").is_dir():
+        raise NotFoundError(f"{workspace} is no repository: copy the whole campaign directory")
+    clone.mkdir(parents=True)
+    run_git(clone, "init", "--quiet", "--bare", "--template=")
+    (clone / "objects" / "info").mkdir(parents=True, exist_ok=True)
+    alternates = clone / "objects" / "info" / "alternates"
+    alternates.write_text(f"{(workspace / 'objects').resolve()}\n", encoding="utf-8")
+    for name, commit in branches.items():
+        run_git(clone, "update-ref", f"refs/heads/{name}", commit)
