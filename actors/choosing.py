@@ -57,15 +57,18 @@ def _candidate(state: CampaignState, template: ActionTemplate) -> tuple[str, str
     if inapplicable_reason(state, template) is not None:
         return None
     history = state.tree.history(template.template_id)
-    if any(a.is_candidate for a in history):
+    if any(a.is_candidate or a.action_id in state.constraints.vetoed for a in history):
         return None
     dispatched = [a for a in history if a.node_id is not None]
     if not dispatched:
         return "not tried yet", None
     last = dispatched[-1]
     status = state.tree.node(last.node_id or "").status
-    if status in OPEN_STATUSES or status is Status.VETOED:
+    if status in OPEN_STATUSES:
         return None
+    if status in {Status.WITHDRAWN, Status.REVOKED}:
+        # Nothing was learned about the idea itself, and what stood in its way is gone.
+        return f"earlier {status}: {state.tree.node(last.node_id or '').reason}", last.action_id
     revivals = sum(a.revives is not None for a in dispatched)
     if revivals >= state.settings.search.max_revivals:
         return None

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -38,7 +39,9 @@ from arbor.events.work import SpecialistRetired
 START_TIMEOUT_S = 120.0
 """Processes of actors must be up within this."""
 PLACEMENT_TIMEOUT_S = 60.0
-"""After this a placement group that cannot be had is reported."""
+"""The first specialists' placement groups must be had within this."""
+LATE_PLACEMENT_TIMEOUT_S = 1.0
+"""A later placement group is asked for again and again, so that the driver stays awake."""
 KEEPER_NAME = "keeper"
 """Actors find the keeper by name within the campaign's namespace."""
 OBJECT_STORE_BYTES = 80_000_000
@@ -60,7 +63,7 @@ class _CallKeeper:
         try:
             return ray.get(getattr(self._keeper, method).remote(*args))
         except RayActorError as error:
-            raise LogError(f"the keeper of the log is gone: {_first_line(error)}") from error
+            raise LogError(f"the keeper of the log is gone: {_what_happened(error)}") from error
 
 
 def _namespace(campaign_id: str) -> str:
@@ -71,8 +74,12 @@ def _kept_log(directory: Path, campaign_id: str) -> KeptLog:
     return KeptLog(CampaignDirectory(directory).log, _CallKeeper(campaign_id))
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def _what_happened(error: BaseException) -> str:
+    """Return the line of a Ray error that says it: the last one of a traceback, or the first."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    has_traceback = any(line.startswith("  File ") for line in lines)
+    line = lines[-1 if has_traceback else 0].strip()
+    return re.sub(r"^arbor\.[\w.]+: ", "", line)
 
 
 class _ReactorActor(ReactorProcess):
@@ -90,10 +97,12 @@ class _SpecialistActor(SpecialistProcess):
         super().__init__(Path(directory), _kept_log(Path(directory), campaign_id), where)
 
 
-def connect(num_cores: int) -> float:
+def connect(num_specialists: int) -> float:
     """Join the cluster that ``RAY_ADDRESS`` names, or start a private one; return the seconds.
 
-    ``ray_environment.prepare`` must have run before this module was imported.
+    ``ray_environment.prepare`` must have run before this module was imported. A private instance
+    is given one CPU a specialist, which is all that Arbor asks of Ray, whatever the machine has:
+    Ray starts a process for every CPU at once, and specialists are never short of a place.
 
     Raises:
         ArborError: Ray could not be started or reached.
@@ -106,7 +115,7 @@ def connect(num_cores: int) -> float:
         else:
             ray.init(
                 address="local",
-                num_cpus=max(2, num_cores),
+                num_cpus=max(2, num_specialists),
                 include_dashboard=False,
                 object_store_memory=OBJECT_STORE_BYTES,
                 log_to_driver=False,
@@ -114,7 +123,7 @@ def connect(num_cores: int) -> float:
             )
     except (RayError, ConnectionError, RuntimeError, ValueError, OSError) as error:
         where = f"reach Ray at {address}" if address else "start Ray"
-        raise ArborError(f"cannot {where}: {_first_line(error)}") from error
+        raise ArborError(f"cannot {where}: {_what_happened(error)}") from error
     return time.monotonic() - begin
 
 
@@ -153,6 +162,8 @@ class Cluster:
     _actors: dict[str, Any] = field(default_factory=dict)
     _hands: dict[str, _Hand] = field(default_factory=dict)
     _idle: list[_Hand] = field(default_factory=list)
+    _unplaced: set[str] = field(default_factory=set)
+    """Nodes for which there was no room; reported once."""
 
     def __post_init__(self) -> None:
         where = CampaignDirectory(self.directory)
@@ -183,8 +194,11 @@ class Cluster:
         self._actors[Bench.name] = bench_class.options(
             num_cpus=0, max_concurrency=2, **_SURVIVES
         ).remote(str(self.directory), self.campaign_id)
-        hands = [self._new_hand() for _ in range(num_specialists)]
-        self._idle += [hand for hand in hands if hand is not None]
+        deadline = time.monotonic() + PLACEMENT_TIMEOUT_S
+        for _ in range(num_specialists):
+            hand = self._new_hand(max(0.0, deadline - time.monotonic()))
+            if hand is not None:
+                self._idle.append(hand)
         starting = [actor.process_id.remote() for actor in self._actors.values()]
         starting += [hand.actor.process_id.remote() for hand in self._idle]
         ready, late = ray.wait(starting, num_returns=len(starting), timeout=START_TIMEOUT_S)
@@ -206,26 +220,33 @@ class Cluster:
         """
         if dispatch.node_id in self._hands:
             return
-        hand = self._idle.pop() if self._idle else self._new_hand()
+        hand = self._idle.pop() if self._idle else self._new_hand(LATE_PLACEMENT_TIMEOUT_S)
         if hand is None:
-            journal.append(
-                HealthReported(
-                    action_id=dispatch.action_id,
-                    subject="placement",
-                    is_healthy=False,
-                    detail=(
-                        f"no room for a specialist (1 CPU) within {PLACEMENT_TIMEOUT_S:.0f} s: "
-                        "lower search.parallel, or free the cluster"
-                    ),
-                )
-            )
+            self._report_unplaced(dispatch, journal)
             return
+        self._unplaced.discard(dispatch.node_id)
         hand.run = hand.actor.run.remote(dispatch.node_id)
         self._hands[dispatch.node_id] = hand
 
-    def _new_hand(self) -> _Hand | None:
+    def _report_unplaced(self, dispatch: ActionDispatched, journal: Journal) -> None:
+        if dispatch.node_id in self._unplaced:
+            return
+        self._unplaced.add(dispatch.node_id)
+        journal.append(
+            HealthReported(
+                action_id=dispatch.action_id,
+                subject="placement",
+                is_healthy=False,
+                detail=(
+                    "no room for a specialist (1 CPU); it is asked for again until there is: "
+                    "lower search.parallel, or free the cluster"
+                ),
+            )
+        )
+
+    def _new_hand(self, timeout_s: float) -> _Hand | None:
         group = placement_group([{"CPU": 1}], strategy="STRICT_PACK")
-        if not group.wait(PLACEMENT_TIMEOUT_S):
+        if not group.wait(timeout_s):
             remove_placement_group(group)
             return None
         strategy = PlacementGroupSchedulingStrategy(placement_group=group)
@@ -280,8 +301,7 @@ class Cluster:
                 try:
                     ray.get(run)
                 except RayError as error:
-                    lines = str(error).strip().splitlines()
-                    raise ArborError(f"{name} broke: {lines[-1] if lines else error!r}") from error
+                    raise ArborError(f"{name} broke: {_what_happened(error)}") from error
 
     def process_ids(self) -> dict[str, int]:
         """Return the process id of every actor that answers at once.

@@ -12,6 +12,7 @@ from arbor.events.base import Event, Recorded
 from arbor.events.evidence import AccuracyMeasured, BenchmarkMeasured
 from arbor.events.judgement import (
     IntrospectionRecorded,
+    KeepRevoked,
     MeasurementFlagged,
     MeasurementJudged,
     RootCauseFound,
@@ -68,7 +69,13 @@ class Critic:
         """Return the next judgement; empty while there is nothing to judge."""
         if self.state.started is None:
             return ()
-        for decide in (self._judgements, self._root_causes, self._vetoes, self._introspection):
+        for decide in (
+            self._judgements,
+            self._root_causes,
+            self._vetoes,
+            self._revocations,
+            self._introspection,
+        ):
             batch = decide(now)
             if batch:
                 return batch
@@ -182,7 +189,7 @@ class Critic:
         action = tree.actions.get(crash.action_id or "")
         if not diagnosis.blames_idea or action is None or action.node_id is None:
             return (found,)
-        node = tree.node(action.node_id)
+        node = tree.node(crash.node_id or action.node_id)
         number = self.state.constraints.num_published + 1
         constraint = ConstraintPublished(
             action_id=crash.action_id,
@@ -227,6 +234,20 @@ class Critic:
                         action_id=node.action_id,
                         reason=f"constraint {constraint.constraint_id}: {constraint.reason}",
                         by="critic",
+                    ),
+                )
+        return ()
+
+    def _revocations(self, _: datetime) -> Sequence[Event]:
+        """Revoke the keep of an action that was vetoed too late to stop it."""
+        for action in self.state.vetoed_keeps():
+            if action.node_id is not None:
+                reason = self.state.constraints.vetoed[action.action_id]
+                return (
+                    KeepRevoked(
+                        action_id=action.action_id,
+                        node_id=action.node_id,
+                        reason=f"vetoed: {reason}",
                     ),
                 )
         return ()

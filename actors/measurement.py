@@ -9,7 +9,7 @@ from typing import Literal, TypedDict
 from arbor.actors.arms import Arms
 from arbor.actors.journal import Journal
 from arbor.actors.place import Place
-from arbor.core.measure.interval import clustered_effect, effect_of
+from arbor.core.measure.interval import START_SD, clustered_effect, effect_of
 from arbor.core.measure.sequential import Stop, decide, mde_ratio
 from arbor.core.requests import Request
 from arbor.core.witness import has_witness
@@ -23,8 +23,6 @@ from arbor.events.evidence import (
 from arbor.events.types import Effect, WindowSample
 from arbor.targets.base import ServerFailedError
 
-START_SD = 0.012
-"""Assumed deviation of the log ratio from start to start: identical servers differed by 1.2 %."""
 MIN_VALID_PAIRS = 2
 """A standard deviation needs two."""
 SEED_STRIDE = 7919

@@ -31,7 +31,13 @@ class Orchestrator:
 
     def watched_tags(self, batch: Sequence[Event]) -> frozenset[str]:
         """Return the tags that must not have moved for ``batch`` to still be right."""
-        return WATCHED.union(*(event.tags() for event in batch))
+        # What is built or kept on a node depends on that node's keep.
+        parents = {
+            f"node:{event.parent_id}"
+            for event in batch
+            if isinstance(event, ActionDispatched | ActionKept | ActionRebased)
+        }
+        return WATCHED.union(parents, *(event.tags() for event in batch))
 
     def react(self, now: datetime) -> Sequence[Event]:
         """Return the next decision; empty while waiting for others."""
@@ -40,6 +46,7 @@ class Orchestrator:
             return ()
         for decide in (
             self._outcomes,
+            self._overdue,
             self._retries,
             self._measurements,
             self._calibration,
@@ -131,8 +138,34 @@ class Orchestrator:
             ActionReverted(
                 action_id=node.action_id,
                 node_id=node.node_id,
-                reason=f"{purpose}: could not be measured: {message}",
+                reason=f"could not be measured ({purpose}): {message}",
             ),
+        )
+
+    def _is_out_of_time(self, now: datetime) -> bool:
+        """True once the final claim needs all that is left."""
+        state = self.state
+        left_s = state.budget.remaining_s(now)
+        return state.noise is not None and left_s < state.final_claim_s()
+
+    def _overdue(self, now: datetime) -> Sequence[Event]:
+        """Stop what would use the time of the final claim; what waits for a verdict may stay."""
+        state = self.state
+        if not self._is_out_of_time(now):
+            return ()
+        left_s = max(0.0, state.budget.remaining_s(now))
+        judging = {
+            r.asked.node_id
+            for r in state.requests.by_id.values()
+            if r.result is not None and r.judgement is None
+        }
+        return tuple(
+            ActionWithdrawn(
+                action_id=node.action_id,
+                reason=f"budget: {left_s:.0f} s left, which the final claim needs",
+            )
+            for node in state.tree.in_flight()
+            if node.node_id not in judging
         )
 
     def _retries(self, now: datetime) -> Sequence[Event]:
@@ -143,6 +176,7 @@ class Orchestrator:
                 and action.root_cause is not None
                 and action.root_cause.cause_group == "environment"
                 and action.num_dispatches < self.state.settings.search.max_attempts
+                and self._has_room(action)
                 and self._is_affordable(action, now)
             ):
                 template = self.state.tree.templates[action.template_id]
@@ -222,7 +256,7 @@ class Orchestrator:
         if current.profile is None and state.measurement_of(current.node_id, "profile") is None:
             return (self._request("profile", current),)
         if state.noise is None:
-            asked = [r for r in state.requests.of_node(ROOT_ID) if r.asked.purpose == "noise"]
+            asked = [r for r in state.requests_of_session("noise") if r.asked.node_id == ROOT_ID]
             if all(not r.is_open for r in asked) and (
                 len(asked) < state.settings.search.max_attempts
             ):
@@ -235,14 +269,11 @@ class Orchestrator:
         return choosing.withdrawals(self.state)
 
     def _is_closing(self) -> bool:
-        """True once the final claim of this session was asked for: nothing new starts."""
-        return any(
-            r.asked.purpose == "revalidation" and r.position > self.state.session_position
-            for r in self.state.requests.by_id.values()
-        )
+        """True once the final claim about this stack was asked for: nothing new starts."""
+        return bool(self.state.final_claims())
 
-    def _proposals(self, _: datetime) -> Sequence[Event]:
-        if self._is_profile_due() or self._is_closing():
+    def _proposals(self, now: datetime) -> Sequence[Event]:
+        if self._is_profile_due() or self._is_closing() or self._is_out_of_time(now):
             return ()
         return choosing.proposals(self.state)
 
@@ -262,22 +293,28 @@ class Orchestrator:
             and state.budget.num_trials < state.budget.settings.max_trials
         )
 
-    def _dispatch(self, now: datetime) -> Sequence[Event]:
+    def _has_room(self, action: Action) -> bool:
+        """True when a specialist may start on an action: one a layer, ``parallel`` in all."""
         state = self.state
         if state.noise is None or self._is_profile_due() or self._is_closing():
-            return ()
-        waiting = [n for n in state.tree.in_flight() if n.status is not Status.MEASURING]
-        if len(waiting) >= state.settings.search.parallel:
-            return ()
-        at_work = {state.tree.templates[n.template_id or ""].layer for n in waiting}
-        in_flight = {n.template_id for n in state.tree.in_flight()}
-        for action in choosing.ranked(state):
-            template = state.tree.templates[action.template_id]
-            if template.layer in at_work or template.template_id in in_flight:
-                continue
-            if (action.score or 0.0) < state.settings.search.min_score:
-                continue
-            if self._is_affordable(action, now):
+            return False
+        in_flight = state.tree.in_flight()
+        waiting = [n for n in in_flight if n.status is not Status.MEASURING]
+        templates = state.tree.templates
+        layer = templates[action.template_id].layer
+        return (
+            len(waiting) < state.settings.search.parallel
+            and all(templates[n.template_id or ""].layer != layer for n in waiting)
+            and all(n.template_id != action.template_id for n in in_flight)
+        )
+
+    def _dispatch(self, now: datetime) -> Sequence[Event]:
+        for action in choosing.ranked(self.state):
+            if (
+                (action.score or 0.0) >= self.state.settings.search.min_score
+                and self._has_room(action)
+                and self._is_affordable(action, now)
+            ):
                 return self._dispatch_batch(action)
         return ()
 
@@ -316,11 +353,7 @@ class Orchestrator:
             return ()
         if state.noise is None:
             return ()
-        asked = [
-            r
-            for r in state.requests.by_id.values()
-            if r.asked.purpose == "revalidation" and r.position > state.session_position
-        ]
+        asked = state.final_claims()
         if asked and (asked[-1].crash is None or len(asked) >= state.settings.search.max_attempts):
             return ()
         withdrawn = (

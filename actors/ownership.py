@@ -1,14 +1,32 @@
-"""Who owns a campaign's directory: one driver at a time."""
+"""Who owns a campaign's directory, one driver at a time, and what it holds already."""
 
 import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
 from arbor.core.layout import CampaignDirectory
-from arbor.events.errors import BusyError, InvalidInputError
+from arbor.core.state import CampaignState
+from arbor.events.errors import BusyError, CorruptLogError, InvalidInputError
+from arbor.events.layout import Layout
 from arbor.events.parquet_reader import ParquetReader
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What an earlier driver left in a directory.
+
+    Attributes:
+        campaign_id: campaign that the log belongs to.
+        state: the campaign as folded from the whole log; nothing in it when the start of the
+            first driver was interrupted.
+    """
+
+    campaign_id: str
+    state: CampaignState
 
 
 @contextmanager
@@ -24,9 +42,7 @@ def hold_directory(directory: Path) -> Iterator[None]:
         directory.mkdir(parents=True, exist_ok=True)
         lock = CampaignDirectory(directory).lock.open("a+")
     except OSError as error:
-        raise InvalidInputError(
-            f"cannot write to {directory}: {error.strerror}; choose another --dir"
-        ) from error
+        raise _unwritable(directory, error) from error
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -37,11 +53,79 @@ def hold_directory(directory: Path) -> Iterator[None]:
         yield
 
 
-def existing_campaign_id(directory: Path) -> str | None:
-    """Return the id of the campaign in a directory, or None when there is no log.
+def write_campaign_file(directory: Path, text: str) -> None:
+    """Keep the campaign file as it was used beside the log.
 
     Raises:
-        InvalidInputError: the log has another version or cannot be read.
+        InvalidInputError: the directory cannot be written.
     """
-    log = CampaignDirectory(directory).log
-    return ParquetReader(log).campaign_id if (log / "format.json").exists() else None
+    try:
+        CampaignDirectory(directory).campaign_file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise _unwritable(directory, error) from error
+
+
+def _unwritable(directory: Path, error: OSError) -> InvalidInputError:
+    return InvalidInputError(
+        f"cannot write to {directory}: {error.strerror}; choose another --dir"
+    )
+
+
+def require_own(directory: Path) -> None:
+    """Check that a directory is empty, or holds nothing but what Arbor puts there.
+
+    Raises:
+        InvalidInputError: it holds something else, or is no directory that can be read.
+    """
+    names = CampaignDirectory(directory)
+    try:
+        if names.log.exists() or not directory.exists():
+            return
+        left_by_arbor = {names.lock.name, names.campaign_file.name}
+        foreign = {path.name for path in directory.iterdir()} - left_by_arbor
+    except OSError as error:
+        raise InvalidInputError(
+            f"cannot use {directory}: {error.strerror}; choose another --dir"
+        ) from error
+    if foreign:
+        raise InvalidInputError(
+            f"{directory} is not empty and holds no campaign; choose another --dir"
+        )
+
+
+def move_aside(directory: Path) -> None:
+    """Keep an earlier campaign beside a new one.
+
+    Raises:
+        BusyError: a driver runs there.
+        InvalidInputError: the directory cannot be moved.
+    """
+    if not CampaignDirectory(directory).log.exists():
+        return
+    with hold_directory(directory):
+        stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+        try:
+            directory.rename(directory.with_name(f"{directory.name}.{stamp}"))
+        except OSError as error:
+            raise InvalidInputError(
+                f"cannot move {directory} aside: {error.strerror}; choose another --dir"
+            ) from error
+
+
+def earlier_campaign(directory: Path) -> Earlier | None:
+    """Return what a directory holds already, or None when there is no log.
+
+    Raises:
+        InvalidInputError: the log has another version.
+        CorruptLogError: the log is damaged.
+    """
+    layout = Layout(CampaignDirectory(directory).log)
+    if not layout.format.exists():
+        if layout.tail.is_dir() and layout.tails():
+            raise CorruptLogError(f"{layout.format} is missing: restore it from a copy")
+        return None
+    reader = ParquetReader(layout.directory)
+    state = CampaignState()
+    for recorded in reader.read():
+        state.apply(recorded)
+    return Earlier(reader.campaign_id, state)

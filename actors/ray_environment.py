@@ -1,8 +1,11 @@
-"""Ray's environment, set before ray is imported: it reads these once, at import."""
+"""What Ray needs and must not do, set before it is imported: it reads these once, at import."""
 
+import io
 import os
 import secrets
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 from arbor.events.errors import ArborError
 
@@ -19,9 +22,29 @@ def prepare() -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # Workers without devices must not lose sight of what the driver gave them.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    # Ray's default is 15, which measured servers would inherit: any process would slow them.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     if "RAY_ADDRESS" in os.environ or "RAY_AUTH_MODE" in os.environ:
         return
     if "ray" in sys.modules:
         raise ArborError("ray was imported before its environment was prepared")
     os.environ["RAY_AUTH_MODE"] = "token"
     os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+
+
+class RayMessages(io.TextIOBase):
+    """Takes what Ray prints about restarts and ended workers; the log has what matters of it.
+
+    Ray's own switches for quiet do not cover these lines. A full disk only loses them.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def write(self, text: str) -> int:
+        """Append text to the file."""
+        with suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(text)
+        return len(text)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from arbor.core.requests import Request
 from arbor.core.state import CampaignState
 from arbor.events.base import Event, Recorded
 from arbor.events.campaign import CampaignEnded
@@ -23,21 +22,27 @@ class Supervisor:
 
     def watched_tags(self, batch: Sequence[Event]) -> frozenset[str]:
         """Return the tags that must not have moved for ``batch`` to still be right."""
-        return frozenset({"campaign"}) if batch else frozenset()
+        if not batch:
+            return frozenset()
+        # A keep that is vetoed or revoked meanwhile needs a final claim of what is left.
+        path = self.state.tree.path(self.state.tree.current_id)
+        actions = (f"action:{node.action_id}" for node in path if node.action_id is not None)
+        return frozenset({"campaign", f"node:{self.state.tree.current_id}", *actions})
 
     def react(self, now: datetime) -> Sequence[Event]:  # noqa: ARG002 - the reactor's form
         """Return CampaignEnded once the final claim is judged, or cannot be had."""
         state = self.state
-        if state.started is None or state.is_ended:
+        if state.started is None or state.is_ended or state.vetoed_keeps():
             return ()
-        final = self._final()
+        finals = state.final_claims()
+        final = finals[-1] if finals else None
         if final is not None and final.judgement is not None:
             verdict = "holds" if final.judgement.is_accepted else "does not hold"
             reason = f"final claim {verdict}: {final.judgement.reason}"
         elif (
             final is not None
             and final.crash is not None
-            and self._num_finals() >= (state.settings.search.max_attempts)
+            and len(finals) >= state.settings.search.max_attempts
         ):
             reason = f"final claim could not be measured: {final.crash.message}"
         elif self._has_no_noise():
@@ -46,22 +51,8 @@ class Supervisor:
             return ()
         return (CampaignEnded(reason=reason, node_id=state.tree.current_id),)
 
-    def _finals(self) -> list[Request]:
-        return [
-            r
-            for r in self.state.requests.by_id.values()
-            if r.asked.purpose == "revalidation" and r.position > self.state.session_position
-        ]
-
-    def _final(self) -> Request | None:
-        finals = self._finals()
-        return finals[-1] if finals else None
-
-    def _num_finals(self) -> int:
-        return len(self._finals())
-
     def _has_no_noise(self) -> bool:
-        asked = [r for r in self.state.requests.by_id.values() if r.asked.purpose == "noise"]
+        asked = self.state.requests_of_session("noise")
         return (
             self.state.noise is None
             and len(asked) >= self.state.settings.search.max_attempts

@@ -27,11 +27,6 @@ class Recording:
     reader: ParquetReader
     started: CampaignStarted
 
-    @property
-    def path(self) -> Path:
-        """The campaign's directory."""
-        return self.directory.path
-
     def events(self, after: int = 0, up_to: int | None = None) -> Iterator[Recorded]:
         """Yield the events beyond ``after`` in order, up to a position if one is given.
 

@@ -17,6 +17,7 @@ from arbor.replay.wording import (
     claim_basis,
     duration,
     headline,
+    latency_basis,
     noise_basis,
     reproduce,
 )
@@ -59,6 +60,7 @@ def markdown_report(result: Result, story: Story, directory: str) -> str:
         f"# {_text(result.campaign.name)}: {headline(result)}",
         "",
         claim_basis(result),
+        *_latency(result),
         "",
         accuracy_basis(result),
         "",
@@ -88,6 +90,11 @@ def markdown_report(result: Result, story: Story, directory: str) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _latency(result: Result) -> list[str]:
+    words = latency_basis(result.gain) if result.gain is not None else None
+    return [] if words is None else ["", words]
 
 
 def _setting(result: Result, story: Story) -> Iterator[str]:

@@ -4,21 +4,17 @@ from importlib.resources import files
 from string import Template
 
 from arbor.replay.html.charts import forest_plot, step_chart
+from arbor.replay.html.claim import claim
 from arbor.replay.html.markup import Markup, join, tag, text
-from arbor.replay.html.nodes import nodes_table
+from arbor.replay.html.nodes import listed, nodes_table
 from arbor.replay.html.shares import NUM_COLOURS, shares_chart, time_chart
 from arbor.replay.html.tree_picture import tree_picture
 from arbor.replay.result_models import Result
 from arbor.replay.story import Story
 from arbor.replay.wording import (
-    accuracy_basis,
-    claim_basis,
     duration,
     headline,
     method,
-    metric_name,
-    noise_basis,
-    percent,
     reproduce,
 )
 
@@ -38,7 +34,7 @@ def html_report(result: Result, story: Story, directory: str) -> str:
         colours=colours,
         content=join(
             _header(result),
-            _claim(result, story),
+            claim(result, story),
             _section(
                 "The search tree",
                 "Green is the path in force, from the frozen baseline down; beside each node stand"
@@ -49,6 +45,7 @@ def html_report(result: Result, story: Story, directory: str) -> str:
             _effects(result, story),
             _shares(story),
             _nodes(result, story),
+            _learned(story),
             _configuration(result, story),
             _times(result),
             _section("Method", "", tag("ul", *(tag("li", item) for item in _method(result)))),
@@ -84,78 +81,6 @@ def _header(result: Result) -> Markup:
             f" {campaign.settings.seed}",
             class_="where",
         ),
-    )
-
-
-def _claim(result: Result, story: Story) -> Markup:
-    gain, accuracy, counts = result.gain, result.accuracy, result.counts
-    if gain is not None and gain.is_accepted:
-        big = tag("div", percent(gain.ratio), class_="big")
-        tokens = (
-            f"{gain.baseline_tok_s:,.0f} to {gain.final_tok_s:,.0f} tok/s"
-            if gain.baseline_tok_s and gain.final_tok_s
-            else ""
-        )
-        what = tag(
-            "div",
-            tag("div", metric_name(gain.metric)),
-            tag("b", f"{gain.ratio:.3f}x [{gain.low:.3f}, {gain.high:.3f}]"),
-            f"  {tokens}",
-            class_="what",
-        )
-    else:
-        big = tag("div", headline(result), class_="big none")
-        what = tag("div", result.gain_reason, class_="what")
-    within = accuracy is not None and accuracy.within_gate
-    kl = f"{accuracy.kl_mean_high:.1e}" if accuracy is not None else "none"
-    facts = [
-        _fact(
-            "within gate" if within else "no figure" if accuracy is None else "outside",
-            f"accuracy; KL at most {kl} nats" if accuracy is not None else "accuracy",
-            "good" if within else "" if accuracy is None else "bad",
-        ),
-        _fact(str(counts.kept), f"kept of {_num_tried(result)} actions measured or tried", "good"),
-        _fact(f"{counts.reverted} / {counts.crashed}", "reverted / crashed", ""),
-        _fact(duration(result.wall_s), f"of {duration(story.state.budget.wall_s)} budget", ""),
-        _fact(f"{result.overhead_ratio:.1%}", "of the time went to Arbor itself", ""),
-    ]
-    basis = [
-        _basis("Measured on", claim_basis(result)),
-        _basis("Accuracy", accuracy_basis(result)),
-        _basis("Noise", noise_basis(story)),
-        _basis("Cross-check", _cross_check(result, story)) if gain is not None else None,
-    ]
-    return tag(
-        "section",
-        tag("div", big, what, class_="claim"),
-        tag("div", *facts, class_="facts"),
-        tag("ul", *basis, class_="basis"),
-    )
-
-
-def _num_tried(result: Result) -> int:
-    counts = result.counts
-    return counts.kept + counts.reverted + counts.crashed + counts.vetoed + counts.revoked
-
-
-def _fact(number: str, words: str, kind: str) -> Markup:
-    return tag("div", tag("b", number), tag("span", words), class_=f"fact {kind}".strip())
-
-
-def _basis(name: str, words: str) -> Markup:
-    return tag("li", tag("b", f"{name}. "), words)
-
-
-def _cross_check(result: Result, story: Story) -> str:
-    product = story.state.tree.gain_ratio(result.final_node_id)
-    gain = result.gain
-    if gain is None:
-        return ""
-    inside = gain.low <= product <= gain.high
-    return (
-        f"The product of the separately measured keeps is {product:.3f}x,"
-        f" {'inside' if inside else 'outside'} the interval of the final claim; the product"
-        " carries the optimism of selection, so only the final measurement is claimed."
     )
 
 
@@ -204,6 +129,30 @@ def _nodes(result: Result, story: Story) -> Markup:
         "Open a line for its raw samples, guardrails, witness and judgements. Patches that were"
         " rebased onto a newer node appear once, where they were measured.",
         nodes_table(story, result),
+    )
+
+
+def _learned(story: Story) -> Markup | None:
+    constraints = story.state.constraints.in_force.values()
+    if not constraints:
+        return None
+    rows = [
+        tag(
+            "tr",
+            tag("td", limit.constraint_id),
+            tag("td", tag("b", limit.scope.template_id)),
+            tag("td", listed(limit.scope.edits)),
+            tag("td", listed(limit.scope.context) if limit.scope.context else "everywhere"),
+            tag("td", limit.reason),
+        )
+        for limit in constraints
+    ]
+    names = ("", "action", "with", "where", "because")
+    head = tag("tr", *(tag("th", name) for name in names))
+    return _section(
+        "Constraints learned",
+        "What must not be tried again, by the Critic's analysis of crashes.",
+        tag("table", head, *rows, class_="plain"),
     )
 
 

@@ -1,5 +1,7 @@
 """The machine-readable result of a campaign: a fold over its log."""
 
+import statistics
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from arbor.core.layout import CampaignDirectory
@@ -7,6 +9,7 @@ from arbor.core.requests import Request
 from arbor.core.tree import ROOT_ID, Node, Status
 from arbor.events.errors import InvalidInputError
 from arbor.events.evidence import AccuracyMeasured, BenchmarkMeasured
+from arbor.events.types import WindowSample
 from arbor.replay.reading import open_campaign
 from arbor.replay.result_models import (
     Accuracy,
@@ -15,6 +18,7 @@ from arbor.replay.result_models import (
     Flag,
     Gain,
     Judgement,
+    Latency,
     NodeResult,
     Result,
     ResultModel,
@@ -142,11 +146,26 @@ def _gain(story: Story) -> tuple[Gain | None, str]:
         num_starts_per_arm=result.effect.num_starts_per_arm,
         baseline_tok_s=mean_throughput_tok_s(pair.incumbent for pair in pairs),
         final_tok_s=mean_throughput_tok_s(pair.candidate for pair in pairs),
+        baseline_latency=_latency([pair.incumbent for pair in pairs]),
+        final_latency=_latency([pair.candidate for pair in pairs]),
         baseline_commit=result.incumbent_commit,
         final_commit=result.commit,
         is_accepted=request.judgement.is_accepted,
     )
     return gain, request.judgement.reason
+
+
+def _latency(windows: Sequence[WindowSample]) -> Latency:
+    def median(values: Iterable[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return statistics.median(known) if known else None
+
+    return Latency(
+        ttft_ms_p50=median(window.ttft_ms_p50 for window in windows),
+        ttft_ms_p99=median(window.ttft_ms_p99 for window in windows),
+        tpot_ms_p50=median(window.tpot_ms_p50 for window in windows),
+        tpot_ms_p99=median(window.tpot_ms_p99 for window in windows),
+    )
 
 
 def _accuracy(story: Story) -> tuple[Accuracy | None, str]:

@@ -15,6 +15,15 @@ class ResultModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+class Latency(ResultModel):
+    """Median over the windows of one arm of the final measurement; null where not measured."""
+
+    ttft_ms_p50: float | None
+    ttft_ms_p99: float | None
+    tpot_ms_p50: float | None
+    tpot_ms_p99: float | None
+
+
 class Gain(ResultModel):
     """The final claim: the whole stack against the frozen baseline, measured anew."""
 
@@ -27,6 +36,8 @@ class Gain(ResultModel):
     num_starts_per_arm: int
     baseline_tok_s: float | None
     final_tok_s: float | None
+    baseline_latency: Latency
+    final_latency: Latency
     baseline_commit: str
     final_commit: str
     is_accepted: bool

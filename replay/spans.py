@@ -4,10 +4,11 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from arbor.core.budget import DRIVER
 from arbor.core.leases import LeaseTable
 from arbor.events.base import Recorded
 from arbor.events.campaign import CampaignEnded, CampaignResumed, CampaignStarted
-from arbor.events.life import LeaseTaken
+from arbor.events.life import IncarnationStarted, LeaseTaken
 
 OWN = "own"
 """Time in which nobody held a lease: deciding, appending, building commits, waiting."""
@@ -17,8 +18,8 @@ OWN = "own"
 class TimeSpent:
     """Active seconds by what they went into.
 
-    Active time runs from a start or a resumption to the last event before the next resumption,
-    the same as in the budget. While several leases are held, the time is divided among them.
+    Active time runs from a start or a resumption to the last event before the next driver, the
+    same as in the budget. While several leases are held, the time is divided among them.
     """
 
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -32,7 +33,8 @@ class TimeSpent:
     def apply(self, recorded: Recorded) -> None:
         """Fold one event."""
         event = recorded.event
-        if not isinstance(event, CampaignStarted | CampaignResumed):
+        is_new_driver = isinstance(event, IncarnationStarted) and recorded.actor == DRIVER
+        if not is_new_driver and not isinstance(event, CampaignStarted | CampaignResumed):
             self._pass(recorded.recorded_at)
         if isinstance(event, CampaignStarted | CampaignResumed):
             self._is_active = True
@@ -48,6 +50,8 @@ class TimeSpent:
         if not self._is_active or self._last_at is None:
             return
         passed_s = (now - self._last_at).total_seconds()
+        if passed_s <= 0.0:
+            return
         held = [self._purposes.get(lease, OWN) for lease in self._leases.held]
         for purpose in held or [OWN]:
             self.seconds[purpose] += passed_s / max(1, len(held))

@@ -36,8 +36,6 @@ class Story:
     """Node to its dispatch, or to the rebase that made it."""
     ended_at: dict[str, datetime] = field(default_factory=dict)
     """Node to its outcome, or to the rebase that replaced it."""
-    kept: list[str] = field(default_factory=list)
-    """Nodes in the order of their keeps."""
 
     def apply(self, recorded: Recorded) -> None:
         """Fold one event."""
@@ -63,8 +61,6 @@ class Story:
             action = self.state.tree.actions.get(event.action_id or "")
             if action is not None and action.node_id is not None:
                 self.ended_at[action.node_id] = at
-        if isinstance(event, ActionKept):
-            self.kept.append(event.node_id)
 
     def seconds_of(self, node_id: str) -> float | None:
         """Return the seconds that a node took, None while it is not decided."""

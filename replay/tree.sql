@@ -1,6 +1,6 @@
 -- The search tree as a view over events; the same as arbor.core.tree folds in Python.
 create view nodes as
-with root as (
+with recursive root as (
     select 'n000' as node_id, null as parent_id, null as action_id, null as template_id,
            position as created_at, 'kept' as born, root_commit as commit
     from campaign_started
@@ -28,8 +28,22 @@ lived as (
     from created
 ),
 
-outcomes as (
-    select l.node_id, e.position,
+patched as (
+    select node_id, min(position) as position
+    from patch_proposed
+    group by node_id
+),
+
+asked as (
+    select node_id, max(position) as position, min(position) as first_position
+    from measurement_requested
+    where action_id is not null
+    group by node_id
+),
+
+-- Everything that could end a node, in the order of the log.
+endings as (
+    select l.node_id, l.born, e.position, e.request_id, e.node_id as named_node_id,
         case e.kind
             when 'ActionKept' then 'kept'
             when 'ActionReverted' then 'reverted'
@@ -43,8 +57,45 @@ outcomes as (
         and e.position > l.created_at
         and e.position < l.replaced_at
     where e.kind in ('ActionKept', 'ActionReverted', 'Crashed', 'ActionWithdrawn', 'ActionVetoed')
+),
+
+-- A crash ends only what is at work, or being measured if it answers a request: one that comes
+-- too late changes nothing.
+timely as (
+    select e.node_id, e.position, e.status
+    from endings as e
+    left join patched as p on p.node_id = e.node_id
+    left join asked as q on q.node_id = e.node_id
+    where e.status <> 'crashed' or (
+        coalesce(e.named_node_id, e.node_id) = e.node_id
+        and not exists (
+            from endings as b
+            where b.node_id = e.node_id and b.position < e.position
+        )
+        and case
+            when e.request_id is null
+                then e.born = 'working' and coalesce(p.position > e.position, true)
+            else coalesce(q.first_position < e.position, false)
+        end
+    )
+),
+
+below as (
+    select node_id as top_id, node_id from lived
+    union
+    select b.top_id, l.node_id
+    from below as b
+    join lived as l on l.parent_id = b.node_id
+),
+
+-- A revocation suspends everything that was kept on the node by then.
+outcomes as (
+    select * from timely
     union all
-    select node_id, position, 'revoked' from keep_revoked
+    select b.node_id, r.position, 'revoked'
+    from keep_revoked as r
+    join below as b on b.top_id = r.node_id
+    join action_kept as k on k.node_id = b.node_id and k.position < r.position
     union all
     select from_node_id, position, 'rebased' from action_rebased
 ),
@@ -53,7 +104,11 @@ outcomes as (
 effective as (
     select node_id, position, status
     from (
-        select *, lag(status) over (partition by node_id order by position) as before
+        select *, last_value(case when status <> 'vetoed' then status end ignore nulls) over (
+            partition by node_id
+            order by position
+            rows between unbounded preceding and 1 preceding
+        ) as before
         from outcomes
     )
     where not (status = 'vetoed' and coalesce(before, '') = 'kept')
@@ -62,19 +117,6 @@ effective as (
 final as (
     select node_id, arg_max(status, position) as status
     from effective
-    group by node_id
-),
-
-patched as (
-    select node_id, min(position) as position
-    from patch_proposed
-    group by node_id
-),
-
-asked as (
-    select node_id, max(position) as position
-    from measurement_requested
-    where action_id is not null
     group by node_id
 ),
 

@@ -1,7 +1,9 @@
 """Sentences that every report uses, so that all of them say the same."""
 
+import shlex
+
 from arbor.events.settings import MeasureSettings
-from arbor.replay.result_models import Result
+from arbor.replay.result_models import Gain, Result
 from arbor.replay.story import Story
 
 SCORE_FORMS = {
@@ -78,6 +80,24 @@ def claim_basis(result: Result) -> str:
     )
 
 
+def latency_basis(gain: Gain) -> str | None:
+    """Return how latency moved in the final measurement, None where it was not measured."""
+    before, after = gain.baseline_latency, gain.final_latency
+    parts = [
+        f"{name} {old:,.1f} to {new:,.1f} ms"
+        for name, old, new in (
+            ("TTFT p50", before.ttft_ms_p50, after.ttft_ms_p50),
+            ("TTFT p99", before.ttft_ms_p99, after.ttft_ms_p99),
+            ("TPOT p50", before.tpot_ms_p50, after.tpot_ms_p50),
+            ("TPOT p99", before.tpot_ms_p99, after.tpot_ms_p99),
+        )
+        if old is not None and new is not None
+    ]
+    if not parts:
+        return None
+    return f"In the same windows, median over windows: {', '.join(parts)}."
+
+
 def accuracy_basis(result: Result) -> str:
     """Return how far the final stack is from the baseline."""
     accuracy = result.accuracy
@@ -112,6 +132,7 @@ def noise_basis(story: Story) -> str:
 
 def reproduce(directory: str) -> tuple[tuple[str, str], ...]:
     """Return commands that repeat or check the campaign, each with what it does."""
+    directory = shlex.quote(directory)
     return (
         (f"arbor audit {directory}", "recompute every digest, effect, score and decision"),
         (

@@ -81,10 +81,11 @@ class Task:
         """Return the commit of edits on the parent."""
         return self.place.commit(self.dispatch.parent_commit, edits)
 
-    def screen(self, edits: Sequence[Edit]) -> WindowSample:
+    def screen(self, edits: Sequence[Edit], *, is_smoke_test: bool = False) -> WindowSample:
         """Run one short window on a fresh server of the edits, sharing the host.
 
-        The number is for choosing among trials only, never evidence.
+        The number is for choosing among trials only, never evidence. A smoke test plays a
+        quarter of the smallest window.
 
         Raises:
             ServerFailedError: the server failed.
@@ -97,9 +98,9 @@ class Task:
         ):
             self.check_wanted()
             with self.place.serve(commit, self.slot) as server:
-                return target.benchmark(
-                    server, self.state.settings.seed + 17, target.default_num_requests()
-                )
+                unit = target.default_num_requests()
+                num_requests = max(1, unit // 4) if is_smoke_test else unit
+                return target.benchmark(server, self.state.settings.seed + 17, num_requests)
 
     def record_trial(
         self,

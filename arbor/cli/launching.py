@@ -1,6 +1,7 @@
 """How a stack is started without Arbor's orchestration: one launch script a target."""
 
 import shlex
+import sys
 from collections.abc import Callable
 
 from arbor.core.campaign import Campaign
@@ -18,8 +19,9 @@ here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 def _engine(target: Target) -> str:
     model = getattr(target, "model", None)
     default = shlex.quote(str(model)) if model is not None else "''"
+    python = shlex.quote(sys.executable or "python3")
     return f"""\
-python=${{PYTHON:-python3}}
+python=${{PYTHON:-{python}}}
 model=${{MODEL:-{default}}}
 exec "$python" -m arbor.targets.engine.server \\
     --config "$here/serve.yaml" --model "$model" \\

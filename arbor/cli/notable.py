@@ -3,11 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from arbor.cli.text import edits, interval, one_line, percent
+from arbor.cli.text import edits, interval, one_line
 from arbor.core.requests import Request
 from arbor.core.state import CampaignState
 from arbor.core.tree import ROOT_ID, Node, Status
 from arbor.events.evidence import BenchmarkMeasured
+from arbor.replay.wording import percent
+
+_CONCLUSIONS = ("judged:", "paused:", "ended:")
+"""Keys of lines that say how a campaign stands."""
 
 
 @dataclass(slots=True)
@@ -21,12 +25,14 @@ class Notable:
         """Return what is new since the last call."""
         if state.started is None:
             return []
-        found = [text for key, text in self._all(state) if self._is_new(key)]
+        found = [(key, text) for key, text in self._all(state) if self._is_new(key)]
         if self._has_begun:
-            return found
+            return [text for _, text in found]
         self._has_begun = True
-        first = self._first(state)
-        return first if len(state.tree.nodes) > 1 else [*first, *found]
+        # Of a campaign that is taken up again only how it stands, not all that happened.
+        is_new = len(state.tree.nodes) <= 1
+        shown = [text for key, text in found if is_new or key.startswith(_CONCLUSIONS)]
+        return [*self._first(state), *shown]
 
     def _is_new(self, key: str) -> bool:
         is_new = key not in self._seen
@@ -102,11 +108,15 @@ class Notable:
             verdict = "holds" if request.judgement.is_accepted else "does not hold"
             yield (
                 f"judged:{request_id}",
-                (
-                    f"claim    {verdict}: {interval(request.result.effect)}"
-                    f" ({one_line(request.judgement.reason)})"
-                ),
+                f"claim    {verdict}: {one_line(request.judgement.reason)}",
             )
+
+    @staticmethod
+    def _change(state: CampaignState, node: Node) -> str:
+        template = state.tree.templates.get(node.template_id or "")
+        if node.edits or template is None:
+            return edits(node.edits)
+        return "search of " + one_line(", ".join(each.key for each in template.space))
 
     def _of_node(self, state: CampaignState, node: Node) -> Iterator[tuple[str, str]]:
         action = state.tree.actions.get(node.action_id or "")
@@ -117,7 +127,7 @@ class Notable:
             return
         yield (
             f"begun:{node.action_id}:{dispatches}",
-            f"trying   {name}: {edits(node.edits)}",
+            f"trying   {name}: {self._change(state, node)}",
         )
         if node.status is Status.KEPT and node.effect is not None:
             yield (

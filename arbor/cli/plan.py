@@ -11,15 +11,15 @@ from rich.text import Text
 
 from arbor import __version__
 from arbor.actors import choosing
-from arbor.cli.console import people, say
-from arbor.cli.text import duration, one_line
+from arbor.cli.console import people, say, show_table
+from arbor.cli.text import one_line
 from arbor.core.campaign import Campaign, load_campaign
 from arbor.core.state import CampaignState
 from arbor.events.base import SCHEMA_VERSION, Event, Recorded, canonical_json
 from arbor.events.campaign import CampaignStarted
 from arbor.events.choice import ActionScored
 from arbor.events.types import ActionTemplate
-from arbor.replay.wording import SCORE_FORMS
+from arbor.replay.wording import SCORE_FORMS, duration
 from arbor.targets.hardware import probe_hardware
 from arbor.targets.registry import create_target
 
@@ -123,9 +123,7 @@ def plan(
         table.add_column(title, justify="right")
     for number, each in enumerate(planned, start=1):
         table.add_row(*(Text(cell) for cell in _cells(number, each)))
-    if not console.is_terminal:
-        console.width = max(80, console.measure(table).maximum)
-    console.print(table)
+    show_table(console, table)
     affordable = num_affordable(state, planned)
     starts = sum(each.num_starts for each in planned[:affordable])
     say(

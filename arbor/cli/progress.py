@@ -10,12 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from arbor.cli.notable import Notable
-from arbor.cli.text import duration, interval, one_line
+from arbor.cli.text import interval, one_line
 from arbor.cli.tree_view import STYLES, summary, tree_view
 from arbor.core.measure.interval import effect_of
 from arbor.core.requests import Request
 from arbor.core.state import CampaignState
 from arbor.core.tree import Node
+from arbor.replay.wording import duration
 
 _BAR_WIDTH = 40
 
@@ -45,7 +46,10 @@ class ProgressView:
                 )
             return
         if self._live is None:
-            self._live = Live(console=self._console, auto_refresh=False, transient=False)
+            # What others print on stdout is not for the picture.
+            self._live = Live(
+                console=self._console, auto_refresh=False, transient=False, redirect_stdout=False
+            )
             self._live.start()
         self._live.update(picture(state, moment, self._console), refresh=True)
 

@@ -1,10 +1,11 @@
 """`arbor run` and `arbor resume`: the driver of a campaign."""
 
+import json
 import os
 import sys
 import time
 import uuid
-from datetime import UTC, datetime
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +17,14 @@ from arbor.actors.footprint import PeakMemory
 from arbor.actors.founding import found
 from arbor.actors.interrupts import Interrupts
 from arbor.actors.journal import Journal
-from arbor.actors.ownership import existing_campaign_id, hold_directory
+from arbor.actors.ownership import (
+    Earlier,
+    earlier_campaign,
+    hold_directory,
+    move_aside,
+    require_own,
+    write_campaign_file,
+)
 from arbor.actors.processes import place_for
 from arbor.cli.progress import ProgressView
 from arbor.core.campaign import (
@@ -29,8 +37,8 @@ from arbor.core.campaign import (
 from arbor.core.clock import SystemClock
 from arbor.core.layout import CampaignDirectory
 from arbor.core.state import CampaignState
-from arbor.events.campaign import CampaignResumed
-from arbor.events.errors import InvalidInputError
+from arbor.events.campaign import CampaignResumed, CampaignStarted
+from arbor.events.errors import ArborError, InvalidInputError, LogError
 from arbor.events.log import EventLog
 from arbor.events.types import Hardware
 from arbor.replay.report import write_reports
@@ -40,6 +48,8 @@ from arbor.targets.registry import create_target
 
 EXIT_INTERRUPTED = 130
 """Exit code of a campaign that was stopped before its end and can be resumed."""
+RAY_MESSAGES = "ray.log"
+"""File in the folder of logs that takes what Ray prints."""
 
 CampaignFile = Annotated[
     Path | None, typer.Argument(metavar="CAMPAIGN.yaml", help="Campaign file; none: the engine.")
@@ -65,22 +75,6 @@ def _campaign(path: Path | None, budget: str | None, seed: int | None) -> Campai
     return campaign.model_copy(update=changes)
 
 
-def _move_aside(directory: Path) -> None:
-    """Keep an earlier campaign beside the new one.
-
-    Raises:
-        InvalidInputError: the directory is something else than a campaign.
-    """
-    if not CampaignDirectory(directory).log.exists():
-        if any(directory.iterdir()):
-            raise InvalidInputError(
-                f"{directory} is not empty and holds no campaign; choose another --dir"
-            )
-        return
-    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    directory.rename(directory.with_name(f"{directory.name}.{stamp}"))
-
-
 def run(
     campaign_file: CampaignFile = None,
     budget: Budget = None,
@@ -91,19 +85,33 @@ def run(
     """Make a serving stack faster; without a file, the embedded engine on this machine."""
     campaign = _campaign(campaign_file, budget, seed)
     path = (directory or Path("runs") / campaign.name).absolute()
-    if fresh and path.is_dir():
-        _move_aside(path)
-    if CampaignDirectory(path).log.exists():
+    require_own(path)
+    if not fresh:
+        _require_room(path, earlier_campaign(path))
+    hardware = probe_hardware()
+    create_target(campaign.target, campaign.target_config).check(hardware)
+    if fresh:
+        move_aside(path)
+    with hold_directory(path):
+        # Looked at again: only now nobody else can start here.
+        earlier = earlier_campaign(path)
+        _require_room(path, earlier)
+        write_campaign_file(path, dump_campaign(campaign))
+        campaign_id = str(uuid.uuid4()) if earlier is None else earlier.campaign_id
+        raise typer.Exit(_drive(path, campaign_id, campaign, hardware, resumed=None))
+
+
+def _require_room(path: Path, earlier: Earlier | None) -> None:
+    """Check that no campaign has begun in a directory.
+
+    Raises:
+        InvalidInputError: one has.
+    """
+    if earlier is not None and earlier.state.started is not None:
         raise InvalidInputError(
             f"{path} already holds a campaign; `arbor resume {path}` continues it, "
             "--fresh moves it aside"
         )
-    hardware = probe_hardware()
-    target = create_target(campaign.target, campaign.target_config)
-    target.check(hardware)
-    with hold_directory(path):
-        CampaignDirectory(path).campaign_file.write_text(dump_campaign(campaign))
-        raise typer.Exit(_drive(path, str(uuid.uuid4()), campaign, hardware, resumed=None))
 
 
 def resume(
@@ -116,14 +124,41 @@ def resume(
     path = directory.absolute()
     if not path.is_dir():
         raise InvalidInputError(f"no directory {path}; `arbor run --dir {path}` starts a campaign")
-    campaign_id = existing_campaign_id(path)
-    if campaign_id is None:
-        raise InvalidInputError(f"{path} holds no campaign; `arbor run --dir {path}` starts one")
     added = parse_duration_s(budget) if budget is not None else 0.0
-    campaign = load_campaign(CampaignDirectory(path).campaign_file)
+    # Before the lock: a directory without a campaign is left as it is.
+    _begun(path, earlier_campaign(path))
     with hold_directory(path):
+        earlier, started = _begun(path, earlier_campaign(path))
+        if earlier.state.is_ended and added == 0:
+            raise InvalidInputError(
+                f"the campaign in {path} has ended; `arbor resume {path} --budget 10m` goes on"
+            )
+        campaign = _recorded_campaign(started)
+        hardware = probe_hardware()
+        create_target(campaign.target, campaign.target_config).check(hardware)
         event = CampaignResumed(reason="resumed by the user", added_wall_s=added)
-        raise typer.Exit(_drive(path, campaign_id, campaign, probe_hardware(), resumed=event))
+        raise typer.Exit(_drive(path, earlier.campaign_id, campaign, hardware, resumed=event))
+
+
+def _begun(path: Path, earlier: Earlier | None) -> tuple[Earlier, CampaignStarted]:
+    """Return a campaign that has begun.
+
+    Raises:
+        InvalidInputError: there is none.
+    """
+    if earlier is None or earlier.state.started is None:
+        raise InvalidInputError(f"{path} holds no campaign; `arbor run --dir {path}` starts one")
+    return earlier, earlier.state.started
+
+
+def _recorded_campaign(started: CampaignStarted) -> Campaign:
+    """Return what the driver needs of a campaign from the log, the only truth."""
+    return Campaign(
+        name=started.name,
+        target=started.target,
+        target_config=json.loads(started.target_config),
+        search=started.settings.search,
+    )
 
 
 def _drive(
@@ -139,53 +174,86 @@ def _drive(
     from arbor.actors import cluster as ray_cluster  # noqa: PLC0415
     from arbor.actors.driver import supervise  # noqa: PLC0415
 
-    console = Console()
+    # Bound to this stdout: what Ray prints on the redirected one stays out of the way.
+    console = Console(file=sys.stdout)
     clock = SystemClock()
     memory = PeakMemory()
     interrupts = Interrupts(on_second=lambda: os._exit(EXIT_INTERRUPTED))
     view = ProgressView(console, clock.now)
     console.print(f"starting Ray and the actors; campaign directory {path}", soft_wrap=True)
-    try:
-        begin = time.monotonic()
-        ray_cluster.connect(hardware.num_cores)
-        cluster = ray_cluster.Cluster(path, campaign_id)
-        cluster.start(campaign.search.parallel)
-        start_s = time.monotonic() - begin
-        target = create_target(campaign.target, campaign.target_config)
-        found(place_for(path, target), cluster.log, campaign, hardware, clock)
-        if resumed is not None:
-            _note_resumption(cluster.log, clock, path, resumed)
-        state = supervise(cluster, clock, view.update, interrupts.is_set.is_set)
-    finally:
-        view.close()
-        ray_cluster.disconnect()
-        interrupts.restore()
-    save_run_facts(path, RunFacts(start_s=start_s, peak_rss_bytes=memory.stop()))
-    return _conclude(path, state, console)
+    messages = ray_environment.RayMessages(CampaignDirectory(path).logs / RAY_MESSAGES)
+    with redirect_stdout(messages):
+        try:
+            begin = time.monotonic()
+            ray_cluster.connect(campaign.search.parallel)
+            interrupts.install()
+            if not interrupts.is_set.is_set():
+                cluster = ray_cluster.Cluster(path, campaign_id)
+                cluster.start(campaign.search.parallel)
+            if interrupts.is_set.is_set():
+                console.print("stopped before anything was done")
+                return EXIT_INTERRUPTED
+            start_s = time.monotonic() - begin
+            target = create_target(campaign.target, campaign.target_config)
+            found(place_for(path, target), cluster.log, campaign, hardware, clock)
+            if resumed is not None:
+                _note_resumption(cluster.log, clock, resumed)
+            state = supervise(cluster, clock, view.update, interrupts.is_set.is_set)
+        finally:
+            view.close()
+            ray_cluster.disconnect()
+            interrupts.restore()
+    facts = RunFacts(start_s=start_s, peak_rss_bytes=memory.stop())
+    return _conclude(path, state, facts, console)
 
 
-def _note_resumption(
-    log: EventLog, clock: SystemClock, path: Path, resumed: CampaignResumed
-) -> None:
-    """Append CampaignResumed; an ended campaign needs new budget.
-
-    Raises:
-        InvalidInputError: the campaign has ended and no budget was added.
-    """
+def _note_resumption(log: EventLog, clock: SystemClock, resumed: CampaignResumed) -> None:
     journal = Journal(log, "supervisor", clock)
     journal.start()
-    if journal.state.is_ended and resumed.added_wall_s == 0:
-        raise InvalidInputError(
-            f"the campaign in {path} has ended; `arbor resume {path} --budget 10m` goes on"
-        )
     journal.append(resumed)
 
 
-def _conclude(path: Path, state: CampaignState, console: Console) -> int:
-    write_reports(path)
+def _conclude(path: Path, state: CampaignState, facts: RunFacts, console: Console) -> int:
+    """Write the reports and say how it went; return the exit code.
+
+    Raises:
+        ArborError: the campaign ended without a result.
+        LogError: the reports could not be written.
+    """
+    try:
+        save_run_facts(path, facts)
+        write_reports(path)
+    except OSError as error:
+        raise LogError(
+            f"the log is whole, but no report could be written to {path}: {error.strerror}; "
+            f"free space, then `arbor report {path}`"
+        ) from error
     if not state.is_ended:
         console.print(f"stopped; continue with: arbor resume {path}", soft_wrap=True)
         return EXIT_INTERRUPTED
     console.print(f"report: {CampaignDirectory(path).report_html}", soft_wrap=True)
     sys.stdout.flush()
+    _require_result(path, state)
     return 0
+
+
+def _require_result(path: Path, state: CampaignState) -> None:
+    """Check that the campaign got as far as its first trial.
+
+    Raises:
+        ArborError: the baseline could not be measured.
+        InvalidInputError: the budget was gone before.
+    """
+    if state.noise is None:
+        crashes = [record.crash.message for record in state.crashes]
+        why = f": {crashes[-1]}" if crashes else ""
+        raise ArborError(
+            f"the baseline could not be measured{why}; see {CampaignDirectory(path).logs}"
+        )
+    costs_s = [state.trial_cost_s(name) for name in state.tree.templates]
+    left_s = state.budget.remaining_s(SystemClock().now()) - state.final_reserve_s()
+    if not state.budget.num_trials and costs_s and left_s < min(costs_s):
+        raise InvalidInputError(
+            f"the budget of {state.budget.wall_s:.0f} s was too small to try anything beside "
+            f"the baseline; `arbor resume {path} --budget 10m` goes on"
+        )

@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from arbor.cli.console import people, say
+from arbor.cli.console import people, say, show_table
 from arbor.cli.text import one_line
 from arbor.replay.projections import Projection, Rows
 from arbor.replay.reading import open_campaign
@@ -83,7 +83,4 @@ def _show(rows: Rows) -> None:
         table.add_column(Text(one_line(column)), overflow="fold")
     for row in rows.rows:
         table.add_row(*(Text("" if v is None else one_line(str(_plain(v)), 2000)) for v in row))
-    if not console.is_terminal:
-        # A pipe has no width: nothing is folded.
-        console.width = max(80, console.measure(table).maximum)
-    console.print(table)
+    show_table(console, table)

@@ -5,9 +5,10 @@ from datetime import datetime
 from rich.text import Text
 from rich.tree import Tree as RichTree
 
-from arbor.cli.text import edits, interval, one_line, percent
+from arbor.cli.text import edits, interval, one_line
 from arbor.core.state import CampaignState
 from arbor.core.tree import ROOT_ID, Node, Status
+from arbor.replay.wording import percent
 
 STYLES: dict[Status, str] = {
     Status.WORKING: "cyan",

@@ -6,16 +6,20 @@ from datetime import datetime
 from arbor.events.base import Recorded
 from arbor.events.campaign import CampaignEnded, CampaignResumed, CampaignStarted
 from arbor.events.choice import ActionDispatched
+from arbor.events.life import IncarnationStarted
 from arbor.events.money import BudgetReserved, BudgetSpent
 from arbor.events.settings import BudgetSettings
+
+DRIVER = "supervisor"
+"""Actor whose new incarnation begins a session of work."""
 
 
 @dataclass(slots=True)
 class Budget:
     """What a campaign has spent and may still spend.
 
-    Active time is counted from a start or a resumption to the last event before the next
-    resumption, so that the time in which no driver ran is free.
+    Active time is counted from a start or a resumption to the last event before the next driver
+    announces itself, so that the time in which no driver ran is free.
     """
 
     settings: BudgetSettings = field(default_factory=BudgetSettings)
@@ -37,6 +41,10 @@ class Budget:
                 self._close_session()
                 self._session_start = recorded.recorded_at
                 self.added_wall_s += event.added_wall_s
+            case IncarnationStarted() if recorded.actor == DRIVER and self._session_start:
+                # A new driver: the one before it was gone since its last event.
+                self._close_session()
+                self._session_start = recorded.recorded_at
             case CampaignEnded():
                 self._last_at = recorded.recorded_at
                 self._close_session()

@@ -40,8 +40,11 @@ class LeaseTable:
             case LeaseReleased() as event:
                 self.held.pop(event.lease_id, None)
                 self.waiting.pop(event.lease_id, None)
-            case IncarnationStarted() | SpecialistRetired():
+            case IncarnationStarted():
                 self._void(recorded.actor)
+            case SpecialistRetired() as event:
+                # The driver retires a specialist whose process broke.
+                self._void(event.specialist_id)
             case CampaignResumed():
                 self.held.clear()
                 self.waiting.clear()

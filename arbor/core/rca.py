@@ -52,6 +52,12 @@ _RULES = (
         "free disk space, then resume",
     ),
     _Rule(
+        "foreign_load",
+        "environment",
+        r"foreign load",
+        "measure again when the machine is quieter",
+    ),
+    _Rule(
         "missing_dependency",
         "environment",
         r"ModuleNotFoundError|ImportError|No module named|cannot open shared object|"
@@ -94,7 +100,7 @@ _RULES = (
     _Rule(
         "invalid_numbers",
         "idea",
-        r"\bnan\b.*(logit|prob|loss)|probability tensor contains|inf.{0,20}nan",
+        r"\bnan\b.*(logit|prob|loss)|probability tensor contains|\binf\b.{0,20}\bnan\b",
         "do not use this precision here",
         0.8,
     ),

@@ -106,6 +106,8 @@ def _judged(requests: Requests, event: MeasurementJudged, _: Recorded) -> None:
 
 
 def _cancelled(requests: Requests, event: ActionVetoed | ActionWithdrawn, _: Recorded) -> None:
+    if event.action_id is None:
+        return
     for request in requests.by_id.values():
         if request.asked.action_id == event.action_id and request.is_open:
             request.is_cancelled = True

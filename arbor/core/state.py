@@ -8,7 +8,7 @@ from arbor.core.budget import Budget
 from arbor.core.constraints import Constraints
 from arbor.core.leases import LeaseTable
 from arbor.core.requests import Request, Requests
-from arbor.core.tree import Tree
+from arbor.core.tree import Action, Status, Tree
 from arbor.events.base import Recorded
 from arbor.events.campaign import CampaignEnded, CampaignPaused, CampaignResumed, CampaignStarted
 from arbor.events.choice import ActionDispatched, ActionProposed, ActionScored, ActionWithdrawn
@@ -16,7 +16,7 @@ from arbor.events.evidence import NoiseCalibrated, ProfileTaken
 from arbor.events.judgement import IntrospectionRecorded, KeepRevoked, RootCauseFound
 from arbor.events.limits import ActionVetoed, ConstraintLifted, ConstraintPublished
 from arbor.events.outcome import ActionKept, ActionReverted, Crashed
-from arbor.events.requests import MeasurementRequested
+from arbor.events.requests import MeasurementRequested, Purpose
 from arbor.events.settings import Settings
 from arbor.events.work import AttemptStarted, TrialMeasured
 
@@ -33,6 +33,9 @@ _CHANGES_SCORES = (
     ConstraintLifted,
 )
 """Events after which remaining candidates are scored again."""
+
+FINAL_RESERVE_FACTOR = 1.3
+"""Slack in the time kept for the final claim."""
 
 
 @dataclass(slots=True)
@@ -80,7 +83,9 @@ class CampaignState:
     """Node to its screening trials, in order."""
 
     def apply(self, recorded: Recorded) -> None:
-        """Fold one event."""
+        """Fold one event; one that was folded already changes nothing."""
+        if recorded.position <= self.position:
+            return
         self.tree.apply(recorded)
         self.requests.apply(recorded)
         self.constraints.apply(recorded)
@@ -117,10 +122,38 @@ class CampaignState:
         found = [r for r in self.requests.of_node(node_id) if r.asked.purpose == purpose]
         return found[-1] if found else None
 
-    def final_reserve_s(self) -> float:
-        """Return the seconds to keep for the final claim, from what the calibration took."""
+    def requests_of_session(self, purpose: Purpose) -> tuple[Request, ...]:
+        """Return the requests of a purpose since the start or the last new budget."""
+        return tuple(
+            r
+            for r in self.requests.by_id.values()
+            if r.asked.purpose == purpose and r.position > self.session_position
+        )
+
+    def final_claims(self) -> tuple[Request, ...]:
+        """Return this session's requests for a final claim about the stack that stands now."""
+        return tuple(
+            r
+            for r in self.requests_of_session("revalidation")
+            if r.asked.node_id == self.tree.current_id
+        )
+
+    def vetoed_keeps(self) -> tuple[Action, ...]:
+        """Return the kept actions that were vetoed too late to stop them."""
+        return tuple(
+            action
+            for action in self.tree.actions.values()
+            if action.outcome is Status.KEPT and action.action_id in self.constraints.vetoed
+        )
+
+    def final_claim_s(self) -> float:
+        """Return the seconds that the final claim should take, from what the calibration took."""
         per_start = self.noise_s if self.noise_s is not None else 15.0
-        return 1.3 * per_start * self.settings.measure.final_starts
+        return per_start * self.settings.measure.final_starts
+
+    def final_reserve_s(self) -> float:
+        """Return the seconds to keep for the final claim when new work starts."""
+        return FINAL_RESERVE_FACTOR * self.final_claim_s()
 
     def trial_cost_s(self, template_id: str) -> float:
         """Return the expected seconds of a trial, scaled by what trials took so far."""
@@ -186,10 +219,14 @@ def _concluded(
 ) -> None:
     if event.action_id is None:
         return
-    state.outcome_event_ids[event.action_id] = recorded.event_id
-    state._note_duration(event.action_id, recorded.recorded_at)
     if isinstance(event, Crashed):
         state.crashes.append(CrashRecord(event, recorded.event_id))
+        action = state.tree.actions.get(event.action_id)
+        if action is None or action.outcome is not Status.CRASHED:
+            # It came after another outcome, which stands.
+            return
+    state.outcome_event_ids[event.action_id] = recorded.event_id
+    state._note_duration(event.action_id, recorded.recorded_at)
 
 
 def _explained(state: CampaignState, event: RootCauseFound, _recorded: Recorded) -> None:

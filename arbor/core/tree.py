@@ -127,6 +127,10 @@ class Tree:
             reverse.append(self.nodes[parent])
         return tuple(reversed(reverse))
 
+    def is_on_path(self, node_id: str, end_id: str) -> bool:
+        """Return whether a node lies on the path from the root to ``end_id``."""
+        return any(node.node_id == node_id for node in self.path(end_id))
+
     def config_at(self, node_id: str) -> dict[str, Scalar]:
         """Return the flat configuration of a node: the baseline's with all edits of its path."""
         config = dict(self.root_config)
@@ -273,7 +277,14 @@ def _reverted(tree: Tree, event: ActionReverted, _: Recorded) -> None:
 
 
 def _crashed(tree: Tree, event: Crashed, _: Recorded) -> None:
-    tree._finish(event.action_id, Status.CRASHED, event.message)
+    """Note a crash where it happened; one that comes too late changes no outcome."""
+    action = tree.actions.get(event.action_id or "")
+    if action is None or action.node_id is None:
+        return
+    expected = Status.WORKING if event.request_id is None else Status.MEASURING
+    if tree.nodes[action.node_id].status is expected and event.node_id in {None, action.node_id}:
+        action.root_cause = None
+        tree._finish(event.action_id, Status.CRASHED, event.message)
 
 
 def _withdrawn(tree: Tree, event: ActionWithdrawn, _: Recorded) -> None:
@@ -299,14 +310,16 @@ def _introspected(tree: Tree, event: IntrospectionRecorded, _: Recorded) -> None
 
 
 def _revoked(tree: Tree, event: KeepRevoked, _: Recorded) -> None:
-    """Suspend the node; the path in force falls back to its parent."""
-    node = tree.nodes[event.node_id]
-    below = any(n.node_id == event.node_id for n in tree.path(tree.current_id))
-    tree._set(event.node_id, status=Status.REVOKED, reason=event.reason)
-    if node.action_id in tree.actions:
-        tree.actions[node.action_id or ""].outcome = Status.REVOKED
-    if below and node.parent_id is not None:
-        tree.current_id = node.parent_id
+    """Suspend the node and what was kept on it; the path in force falls back to its parent."""
+    parent_id = tree.nodes[event.node_id].parent_id
+    is_in_force = tree.is_on_path(event.node_id, tree.current_id)
+    for node in tuple(tree.nodes.values()):
+        if node.status is Status.KEPT and tree.is_on_path(event.node_id, node.node_id):
+            tree._set(node.node_id, status=Status.REVOKED, reason=event.reason)
+            if node.action_id in tree.actions:
+                tree.actions[node.action_id or ""].outcome = Status.REVOKED
+    if is_in_force and parent_id is not None:
+        tree.current_id = parent_id
 
 
 _HANDLERS: Dispatcher[Tree] = Dispatcher(

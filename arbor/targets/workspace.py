@@ -18,6 +18,9 @@ COMMIT_MARKER = ".arbor-commit"
 """File of a checkout that names its commit; not part of the commit."""
 
 _STALE_S = 120.0
+_LOCK_STALE_S = 5.0
+# git holds a lock for milliseconds; every attempt waits for it, see git.py
+_LOCK_ATTEMPTS = 2
 # not all zeros: git takes these as an order to delete
 _COMMIT = re.compile(r"(?!0{40})[0-9a-f]{40}")
 
@@ -191,10 +194,17 @@ class Workspace:
 
     def _point(self, reference: str, commit: str) -> None:
         lock = self.path / f"{reference}.lock"
-        if _age_s(lock) > _STALE_S:
-            # its owner was killed between creating the lock and renaming it
-            lock.unlink(missing_ok=True)
-        self._git.run("update-ref", reference, commit)
+        for attempts_left in reversed(range(_LOCK_ATTEMPTS)):
+            if _age_s(lock) > _LOCK_STALE_S:
+                # its owner was killed between creating the lock and renaming it
+                lock.unlink(missing_ok=True)
+            try:
+                self._git.run("update-ref", reference, commit)
+            except WorkspaceError:
+                if not attempts_left:
+                    raise
+            else:
+                return
 
     @contextmanager
     def _index(self) -> Iterator[dict[str, str]]:

@@ -1,8 +1,10 @@
 """The table of nodes: samples, interval, guardrails, witness and judgement of each."""
 
+from collections.abc import Sequence
+
 from arbor.core.tree import ROOT_ID, Status
 from arbor.events.evidence import PairMeasured
-from arbor.events.types import AccuracySample
+from arbor.events.types import AccuracySample, Edit
 from arbor.replay.html.markup import Markup, join, shorten, tag
 from arbor.replay.html.samples import pairs_plot
 from arbor.replay.result_models import NodeResult, Result
@@ -47,7 +49,7 @@ def _why(node: NodeResult) -> str:
 
 def _body(story: Story, node: NodeResult) -> list[Markup]:
     rows: list[tuple[str, Markup | str]] = [
-        ("change", _edits(node)),
+        ("change", listed(node.edits)),
         ("on", f"{node.parent_id or ''}, commit {(node.commit or 'none')[:12]}"),
     ]
     if node.reason:
@@ -82,10 +84,11 @@ def _accuracy(sample: AccuracySample) -> str:
     )
 
 
-def _edits(node: NodeResult) -> Markup:
-    if not node.edits:
+def listed(edits: Sequence[Edit]) -> Markup:
+    """Return edits as a list of code words."""
+    if not edits:
         return join("none")
-    return join(*(tag("code", f"{e.key} = {e.value}", class_="edit") for e in node.edits))
+    return join(*(tag("code", f"{e.key} = {e.value}", class_="edit") for e in edits))
 
 
 def _flags(node: NodeResult) -> Markup | str:

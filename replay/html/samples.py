@@ -24,13 +24,7 @@ def pairs_plot(pairs: Sequence[PairMeasured], effect: Effect) -> Markup | None:
     left = scale.at(effect.low)
     parts = [
         *axis(scale, 18.0, 52.0),
-        rectangle(
-            scale.at(effect.low),
-            24,
-            scale.at(effect.high) - scale.at(effect.low),
-            22,
-            class_="band",
-        ),
+        rectangle(left, 24, scale.at(effect.high) - left, 22, class_="band"),
         line(scale.at(effect.ratio), 22, scale.at(effect.ratio), 48, class_="whisker"),
     ]
     for pair, ratio in zip(pairs, positive, strict=True):

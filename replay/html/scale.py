@@ -3,6 +3,15 @@
 import math
 from dataclasses import dataclass
 
+_FINE = (
+    *(0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8),
+    *(2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0),
+)
+_COARSE = (0.25, 0.5, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+_WIDE_RATIO = 8.0
+_TICK_DISTANCE = 36.0
+"""Pixels between labels."""
+
 
 @dataclass(frozen=True, slots=True)
 class LogScale:
@@ -20,16 +29,14 @@ class LogScale:
         return self.start + share * (self.end - self.start)
 
     def ticks(self) -> list[float]:
-        """Return round values to label, a handful of them."""
-        steps = (
-            (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
-            if self.high / self.low > 4.0
-            else (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0)
-        )
-        found = [step for step in steps if self.low <= step <= self.high]
-        while len(found) > 9:
-            found = [step for step in found if step == 1.0 or found.index(step) % 2 == 0]
-        return found
+        """Return round values to label, far enough from each other; 1 is always among them."""
+        steps = _COARSE if self.high / self.low > _WIDE_RATIO else _FINE
+        found: list[float] = [1.0] if self.low <= 1.0 <= self.high else []
+        for step in steps:
+            is_apart = all(abs(self.at(step) - self.at(x)) >= _TICK_DISTANCE for x in found)
+            if self.low <= step <= self.high and is_apart:
+                found.append(step)
+        return sorted(found)
 
 
 def round_up(value: float) -> float:

@@ -9,7 +9,7 @@ from arbor.replay.wording import PURPOSES, duration
 WIDTH = 980.0
 NUM_COLOURS = 10
 """Classes ``c0`` to ``c9`` of the style sheet."""
-_CHARACTER = 7.2
+_CHARACTER = 7.6
 """Generous width of a character in the labels inside bars."""
 
 
@@ -38,13 +38,11 @@ def shares_chart(story: Story) -> Markup | None:
                 tag("title", f"{share.category}: {share.share_ratio:.1%}"),
                 rectangle(x, y, width - 1, 24, class_=colour),
             ]
-            if width > 64:
-                words = f"{shorten(share.category, int(width / 8))} {share.share_ratio:.0%}"
+            percent = f"{share.share_ratio:.0%}"
+            forms = (f"{share.category} {percent}", percent)
+            words = next((form for form in forms if _fits(form, width)), None)
+            if words is not None:
                 content.append(label(x + 6, y + 16, words, class_="tiny inside"))
-            elif width > 28:
-                content.append(
-                    label(x + 4, y + 16, f"{share.share_ratio:.0%}", class_="tiny inside")
-                )
             parts.append(tag("g", *content))
             x += width
         y += 30.0

@@ -46,7 +46,7 @@ def tree_picture(story: Story) -> Markup:
             x = _TRUNK_X + 24
             parts.append(line(x, y + _CARD_HEIGHT, x, y + height + _ROW_GAP, class_="trunk"))
         parts.append(_card(story, node, y, gain))
-        parts.extend(_chips(story, beside, y))
+        parts.extend(_chips(story, beside, node.node_id, y))
         y += height + _ROW_GAP
     title = f"Search tree: {len(tree.nodes)} nodes, {len(path) - 1} kept on the path in force"
     return picture(WIDTH, y, title, *parts)
@@ -88,7 +88,7 @@ def _card(story: Story, node: Node, y: float, gain: float) -> Markup:
     )
 
 
-def _chips(story: Story, nodes: list[Node], y: float) -> Iterator[Markup]:
+def _chips(story: Story, nodes: list[Node], trunk_id: str, y: float) -> Iterator[Markup]:
     if not nodes:
         return
     start = _TRUNK_X + _TRUNK_WIDTH
@@ -111,9 +111,13 @@ def _chips(story: Story, nodes: list[Node], y: float) -> Iterator[Markup]:
             label(
                 x + 10,
                 top + 16,
-                f"{MARKS.get(node.status, '…')} {shorten(node.template_id or '', 24)}",
+                f"{MARKS.get(node.status, '…')} {shorten(node.template_id or '', 18)}",
                 class_="strong small",
             ),
+            # Below a node that is off the path itself.
+            label(x + _CHIP_WIDTH - 8, top + 16, f"on {node.parent_id}", class_="end tiny dim")
+            if node.parent_id != trunk_id
+            else None,
             label(x + 10, top + 31, shorten(_remark(story, node), 33), class_="tiny"),
         )
 
@@ -122,11 +126,14 @@ def _remark(story: Story, node: Node) -> str:
     """Return the few words of a chip."""
     if node.status is Status.CRASHED:
         action = story.state.tree.actions.get(node.action_id or "")
-        cause = action.root_cause.cause if action is not None and action.root_cause else "crashed"
-        return f"crashed: {cause.replace('_', ' ')}"
+        found = action.root_cause if action is not None else None
+        if action is None or found is None or action.node_id != node.node_id:
+            return f"crashed: {node.reason}"
+        return f"crashed: {found.cause.replace('_', ' ')}"
     if node.effect is not None and node.status is not Status.KEPT:
         effect = node.effect
-        return f"{effect.ratio:.3f}x [{effect.low:.3f}, {effect.high:.3f}]"
+        numbers = f"{effect.ratio:.3f}x [{effect.low:.3f}, {effect.high:.3f}]"
+        return f"revoked, {numbers}" if node.status is Status.REVOKED else numbers
     if node.reason.startswith("accuracy"):
         return node.reason
     return f"{node.status}: {node.reason}" if node.reason else str(node.status)

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from arbor import __version__
 from arbor.actors.critic import Critic
 from arbor.actors.orchestrator import Orchestrator
 from arbor.actors.supervisor import Supervisor
 from arbor.core.reactor import Reactor
 from arbor.events.base import Event, Recorded
+from arbor.events.campaign import CampaignStarted
 from arbor.replay.rules.base import Evidence, Findings, UnfoldableError, difference, fold
 from arbor.replay.rules.causality import UNDECIDED
 
@@ -31,10 +33,13 @@ class DecisionsFollowFromTheLog:
 
     def check(self, evidence: Evidence, findings: Findings) -> None:
         """Replay the reactors; each stops at its first divergence."""
+        hint = _version_hint(evidence.events)
         for make in REACTORS:
-            self._replay(make(), evidence.events, findings)
+            self._replay(make(), evidence.events, findings, hint)
 
-    def _replay(self, reactor: Reactor, events: Sequence[Recorded], findings: Findings) -> None:
+    def _replay(
+        self, reactor: Reactor, events: Sequence[Recorded], findings: Findings, hint: str
+    ) -> None:
         position = 0
         for batch in _batches(reactor.name, events):
             first = batch.first
@@ -50,9 +55,18 @@ class DecisionsFollowFromTheLog:
                 fold(reactor, recorded)
             position = max(position, first.decided_after)
             problem = _divergence(reactor, batch)
-            findings.require(problem is None, first.position, problem or "")
+            findings.require(problem is None, first.position, f"{problem}{hint}")
             if problem is not None:
                 return
+
+
+def _version_hint(events: Sequence[Recorded]) -> str:
+    """Return a remark when another version of the reactors may explain a divergence."""
+    for recorded in events:
+        event = recorded.event
+        if isinstance(event, CampaignStarted) and event.arbor_version != __version__:
+            return f" (recorded by Arbor {event.arbor_version}, this is {__version__})"
+    return ""
 
 
 def _batches(actor: str, events: Sequence[Recorded]) -> Iterator[_Batch]:

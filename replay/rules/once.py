@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from arbor.events.base import Event
+from arbor.core.state import CampaignState
+from arbor.events.base import Event, Recorded
 from arbor.events.choice import ActionDispatched, ActionProposed, ActionWithdrawn
 from arbor.events.evidence import (
     AccuracyMeasured,
@@ -20,7 +21,7 @@ from arbor.events.money import BudgetReserved, BudgetSpent
 from arbor.events.outcome import ActionKept, ActionReverted, Crashed
 from arbor.events.requests import ActionRebased, MeasurementRequested
 from arbor.events.work import PatchProposed, TrialMeasured
-from arbor.replay.rules.base import Evidence, Findings
+from arbor.replay.rules.base import Evidence, Findings, fold
 
 _Key = tuple[str, str]
 
@@ -64,14 +65,23 @@ class NothingHappensTwice:
         """Count what must be unique."""
         seen: set[_Key] = set()
         dispatches: Counter[str] = Counter()
+        state = CampaignState()
         for recorded in evidence.events:
             event = recorded.event
+            fold(state, recorded)
             keys = UNIQUE[type(event)](event) if type(event) in UNIQUE else []
             if isinstance(event, ActionDispatched) and event.action_id:
                 dispatches[event.action_id] += 1
-            elif isinstance(event, OUTCOMES) and event.action_id:
+            elif isinstance(event, OUTCOMES) and event.action_id and _counts(state, recorded):
                 dispatch = f"action {event.action_id}, dispatch {dispatches[event.action_id]}"
                 keys = [*keys, ("outcome of", dispatch)]
             for key in keys:
                 findings.require(key not in seen, recorded.position, f"second {' '.join(key)}")
                 seen.add(key)
+
+
+def _counts(state: CampaignState, recorded: Recorded) -> bool:
+    """Return whether an outcome ended its action; a crash that came too late did not."""
+    if not isinstance(recorded.event, Crashed):
+        return True
+    return state.outcome_event_ids.get(recorded.event.action_id or "") == recorded.event_id

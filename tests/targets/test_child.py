@@ -188,6 +188,18 @@ def test_a_kill_of_the_parent_leaves_no_orphan(tmp_path: Path) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
+def test_a_kill_of_the_process_group_takes_all(tmp_path: Path) -> None:
+    # so a raylet ends what a dead worker left
+    twins = STUBBORN.replace(", start_new_session=True", "")
+    command = [*python(PARENT), str(tmp_path), twins]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as parent:
+        assert parent.stdout is not None
+        pids = [int(pid) for pid in parent.stdout.readline().split()]
+        pids.append(psutil.Process(pids[0]).ppid())
+        os.killpg(parent.pid, signal.SIGKILL)
+        wait_until(lambda: all_gone(pids))
+
+
 def test_a_kill_of_the_guard_takes_the_server_along(tmp_path: Path) -> None:
     with child(tmp_path, SLEEPER) as server:
         server.wait_ready(lambda: "up" in server.log_tail(), LIMIT_S)

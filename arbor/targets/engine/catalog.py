@@ -1,7 +1,8 @@
 """The engine's actions, with what an engineer expects of each before anything is measured.
 
-A prior speeds up the touched share of the time only. About a third of the actions helps nobody on
-a processor; they are here because every serving guide names them.
+A prior speeds up the touched share of the time only; what touches several categories says ``all``
+and its prior is for the whole. About a third of the actions helps nobody on a processor; they are
+here because every serving guide names them.
 """
 
 from arbor.events.types import ActionTemplate, Layer, Parameter
@@ -78,32 +79,32 @@ def _application(concurrency: int) -> list[ActionTemplate]:
         ActionTemplate(
             template_id="shortest_first",
             layer=Layer.APPLICATION,
-            category="scheduler_other",
+            category="all",
             title="Admit short prompts first",
             edits=set_key("application.admission", "shortest_first"),
-            prior_speedup_ratio=1.1,
+            prior_speedup_ratio=1.02,
             witness=counter("admission.shortest_first"),
         ),
         ActionTemplate(
             template_id="stream_interval",
             layer=Layer.APPLICATION,
-            category="scheduler_other",
+            category="all",
             title="Send several tokens per stream event",
             space=(
                 Parameter(key="application.stream_interval", kind="int", low=1, high=16, log=True),
             ),
-            prior_speedup_ratio=1.2,
+            prior_speedup_ratio=1.03,
             cost_s=45.0,
         ),
         ActionTemplate(
             template_id="larger_prefill_batches",
             layer=Layer.APPLICATION,
-            category="linear",
+            category="all",
             title="Let a prefill pass hold four times the tokens",
             edits=set_key("application.max_num_batched_tokens", 8192),
             requires=requires("framework.prefill_packing", True),
             unlocked_by=("packed_prefill",),
-            prior_speedup_ratio=1.1,
+            prior_speedup_ratio=1.03,
         ),
     ]
 
@@ -113,10 +114,10 @@ def _framework() -> list[ActionTemplate]:
         ActionTemplate(
             template_id="preallocated_cache",
             layer=Layer.FRAMEWORK,
-            category="kv_cache",
+            category="all",
             title="Write keys and values in place instead of joining tensors",
             edits=set_key("framework.kv_cache", "preallocated"),
-            prior_speedup_ratio=2.0,
+            prior_speedup_ratio=1.1,
             witness=counter("kv_cache.preallocated"),
         ),
         ActionTemplate(
@@ -151,11 +152,11 @@ def _framework() -> list[ActionTemplate]:
         ActionTemplate(
             template_id="packed_prefill",
             layer=Layer.FRAMEWORK,
-            category="linear",
+            category="all",
             title="Prefill several prompts in one pass",
             edits=set_key("framework.prefill_packing", True),
             unlocked_by=("max_num_seqs",),
-            prior_speedup_ratio=1.2,
+            prior_speedup_ratio=1.1,
             witness=counter("prefill.packed"),
         ),
         ActionTemplate(
@@ -184,18 +185,18 @@ def _dispatch() -> list[ActionTemplate]:
         ActionTemplate(
             template_id="tuned_malloc",
             layer=Layer.DISPATCH,
-            category="kv_cache",
+            category="all",
             title="Keep freed memory in the process",
             edits=set_key("dispatch.malloc", "arena_tuned"),
-            prior_speedup_ratio=1.2,
+            prior_speedup_ratio=1.03,
         ),
         ActionTemplate(
             template_id="gc_off",
             layer=Layer.DISPATCH,
-            category="scheduler_other",
+            category="all",
             title="Turn the garbage collector off",
             edits=set_key("dispatch.gc", "off"),
-            prior_speedup_ratio=1.1,
+            prior_speedup_ratio=1.02,
             prior_crash_risk_ratio=0.05,
         ),
         ActionTemplate(
@@ -209,10 +210,10 @@ def _dispatch() -> list[ActionTemplate]:
         ActionTemplate(
             template_id="switch_interval",
             layer=Layer.DISPATCH,
-            category="scheduler_other",
+            category="all",
             title="Let the engine's thread keep the interpreter longer",
             edits=set_key("dispatch.switch_interval_us", 20_000),
-            prior_speedup_ratio=1.1,
+            prior_speedup_ratio=1.02,
         ),
     ]
 
@@ -221,10 +222,10 @@ def _threads(num_cores: int) -> ActionTemplate:
     return ActionTemplate(
         template_id="threads",
         layer=Layer.DISPATCH,
-        category="linear",
+        category="all",
         title="Tune the number of threads",
         space=(Parameter(key="dispatch.threads", kind="int", low=1, high=num_cores, log=True),),
         unlocked_by=("batched_decode", "int8_weights"),
-        prior_speedup_ratio=1.0 + 0.25 * min(num_cores - 1, 8),
+        prior_speedup_ratio=1.0 + 0.2 * min(num_cores - 1, 5),
         cost_s=45.0,
     )

@@ -24,7 +24,7 @@ class EngineTargetConfig(Value):
     length_scale: float = Field(default=0.25, gt=0)
     """Multiplies the lengths of prompts and outputs; 1 means 81 output tokens on average."""
     check: CheckSettings = CheckSettings()
-    start_limit_s: float = Field(default=60.0, gt=0)
+    start_limit_s: float = Field(default=45.0, gt=0)
     request_limit_s: float = Field(default=60.0, gt=0)
     load_limit_s: float = Field(default=120.0, gt=0)
     """Limit of a window, a profile's load and a warm-up each."""

@@ -23,9 +23,9 @@ SUCCESSOR_PROBABILITIES = (0.5, 0.25, 0.15, 0.1)
 
 _PLAN_FILE = "arbor_plan.json"
 # Raised whenever the same seed would give other weights, so that a cached folder is rebuilt.
-_FORMAT = 3
-# Logit of a successor of probability one: far above what 16,384 crosstalk logits sum to.
-_READOUT_LOGIT = 20.0
+_FORMAT = 4
+# Logit of a successor of probability one: what 16,384 crosstalk logits sum to is a tenth of it.
+_READOUT_LOGIT = 15.0
 # Root mean square of what one sublayer adds to a residual stream of root mean square one.
 _SUBLAYER_RMS = 0.08
 
@@ -68,14 +68,16 @@ def create_synthetic_model(path: Path, seed: int, size: ModelSize | None = None)
     if path.exists() and any(path.iterdir()) and not (path / _PLAN_FILE).is_file():
         raise FileExistsError(f"{path} is not empty and holds no synthetic model")
     path.parent.mkdir(parents=True, exist_ok=True)
-    building = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
-    save_file(_weights(seed, size), building / "model.safetensors", metadata={"format": "pt"})
-    (building / "config.json").write_text(json.dumps(_config(size), indent=2), encoding="utf-8")
-    (building / _PLAN_FILE).write_text(json.dumps(plan), encoding="utf-8")
-    building.chmod(0o755)
-    if path.exists():
-        shutil.rmtree(path)
-    building.replace(path)
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as beside:
+        building = Path(beside) / path.name
+        building.mkdir()
+        save_file(_weights(seed, size), building / "model.safetensors", metadata={"format": "pt"})
+        config = json.dumps(_config(size), indent=2)
+        (building / "config.json").write_text(config, encoding="utf-8")
+        (building / _PLAN_FILE).write_text(json.dumps(plan), encoding="utf-8")
+        if path.exists():
+            shutil.rmtree(path)
+        building.replace(path)
     return path
 
 
@@ -105,9 +107,21 @@ def _read_plan(path: Path) -> dict[str, Any] | None:
 
 
 def _successors(seed: int, vocab_size: int) -> npt.NDArray[np.int64]:
+    """Four permutations of the vocabulary that give no token the same successor twice."""
     generator = np.random.default_rng([seed, 1])
-    columns = [generator.permutation(vocab_size) for _ in SUCCESSOR_PROBABILITIES]
-    return np.stack(columns, axis=1).astype(np.int64)
+    columns: list[npt.NDArray[np.int64]] = []
+    for _ in SUCCESSOR_PROBABILITIES:
+        column = generator.permutation(vocab_size).astype(np.int64)
+        while True:
+            clashes = [np.flatnonzero(column == earlier) for earlier in columns]
+            clashing = np.unique(np.concatenate([np.empty(0, np.int64), *clashes]))
+            if not clashing.size:
+                break
+            for token in clashing:
+                other = generator.integers(vocab_size)
+                column[[token, other]] = column[[other, token]]
+        columns.append(column)
+    return np.stack(columns, axis=1)
 
 
 def _weights(seed: int, size: ModelSize) -> dict[str, Array]:
@@ -147,13 +161,18 @@ def _weights(seed: int, size: ModelSize) -> dict[str, Array]:
 
 
 def _readout(embedding: Array, successors: npt.NDArray[np.int64]) -> Array:
-    """Head rows [vocabulary, width]: each is the sum of its four predecessors' embeddings."""
-    head = np.zeros_like(embedding)
-    width = embedding.shape[1]
-    for column, probability in enumerate(SUCCESSOR_PROBABILITIES):
-        logit = _READOUT_LOGIT + np.log(probability)
-        # The columns are permutations, so no row is written twice.
-        head[successors[:, column]] += embedding * np.float32(logit / width)
+    """Head rows [vocabulary, width] that give a token's four predecessors their planted logits.
+
+    A row is the shortest one that does so: a combination of the predecessors' embeddings, solved
+    so that they do not disturb each other.
+    """
+    # The columns are permutations: sorting one lists the predecessors in token order.
+    predecessors = np.argsort(successors, axis=0, kind="stable")
+    basis = embedding[predecessors]
+    gram = np.einsum("vid,vjd->vij", basis, basis, optimize=True).astype(np.float64)
+    wanted = _READOUT_LOGIT + np.log(SUCCESSOR_PROBABILITIES)
+    shares = np.linalg.solve(gram, np.tile(wanted[:, None], (len(gram), 1, 1)))
+    head: Array = np.einsum("vi,vid->vd", shares[..., 0].astype(np.float32), basis)
     return head
 
 

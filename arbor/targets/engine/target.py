@@ -110,8 +110,10 @@ class EngineTarget:
         (path / "environment.lock").write_text(json.dumps(lock, indent=2) + "\n")
 
     def baseline_config(self) -> dict[str, Scalar]:
-        """Return every switch at its default."""
-        return {f"{switch.section}.{switch.name}": switch.default for switch in switches()}
+        """Return every switch at its default, with the head's number format spelt out."""
+        config = {f"{switch.section}.{switch.name}": switch.default for switch in switches()}
+        # "same" would let an action on the layers change the head too
+        return {**config, "kernel.head_weights": "float32"}
 
     def actions(self, hardware: Hardware) -> Sequence[ActionTemplate]:
         """Return the engine's catalog."""

@@ -3,7 +3,11 @@
 import pytest
 import torch
 
-from arbor.targets.engine.server.sampler import PerSequenceSampler, VectorisedSampler
+from arbor.targets.engine.server.sampler import (
+    PerSequenceSampler,
+    VectorisedSampler,
+    make_sampler,
+)
 from arbor.targets.engine.server.sequence import SamplingParameters, Sequence
 from arbor.targets.engine.server.witness import Witness
 
@@ -33,7 +37,7 @@ def test_vectorised_equals_per_sequence_over_many_steps(
     vocab_size: int, parameters: list[SamplingParameters]
 ) -> None:
     generator = torch.Generator().manual_seed(vocab_size)
-    vectorised = VectorisedSampler(len(parameters), vocab_size, Witness())
+    vectorised = VectorisedSampler(Witness())
     one_by_one = PerSequenceSampler(Witness())
     prompt = torch.randint(vocab_size, (30,), generator=generator).tolist()
     sequences = [_sequence(choice, slot, list(prompt)) for slot, choice in enumerate(parameters)]
@@ -45,8 +49,8 @@ def test_vectorised_equals_per_sequence_over_many_steps(
             sequence.tokens.append(token)
 
 
-def test_a_slot_forgets_its_former_sequence() -> None:
-    sampler = VectorisedSampler(1, 64, Witness())
+def test_the_penalty_is_of_the_sequence_and_not_of_the_slot() -> None:
+    sampler = VectorisedSampler(Witness())
     penalised = SamplingParameters(repetition_penalty=2.0)
     logits = torch.zeros(1, 64)
     logits[0, 7], logits[0, 9] = 3.0, 2.0
@@ -57,11 +61,7 @@ def test_a_slot_forgets_its_former_sequence() -> None:
 @pytest.mark.parametrize("kind", ["per_sequence", "vectorised"])
 def test_draws_follow_the_probabilities(kind: str) -> None:
     count = 4000
-    sampler = (
-        PerSequenceSampler(Witness())
-        if kind == "per_sequence"
-        else VectorisedSampler(count, 64, Witness())
-    )
+    sampler = make_sampler(kind, Witness())
     probabilities = torch.tensor([0.5, 0.3, 0.15, 0.05])
     logits = torch.full((count, 64), -1e4)
     logits[:, :4] = probabilities.log()

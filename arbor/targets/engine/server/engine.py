@@ -41,12 +41,7 @@ class Engine:
         with torch.no_grad():
             self.decoder = Decoder(self.architecture, weights, settings, self.witness)
         self.scheduler = Scheduler(application)
-        self.sample = make_sampler(
-            application.sampler,
-            application.max_num_seqs,
-            self.architecture.vocab_size,
-            self.witness,
-        )
+        self.sample = make_sampler(application.sampler, self.witness)
         self.prefix_cache = PrefixCache(self.decoder.cache)
         self.num_generated_tokens = 0
         self.num_prompt_tokens = 0

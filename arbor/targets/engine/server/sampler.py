@@ -4,6 +4,7 @@ Both draw by inverting the cumulative distribution, likeliest token first, at th
 uniform number; so they choose the same tokens whatever runs beside a request.
 """
 
+import itertools
 from typing import Protocol
 
 import torch
@@ -58,19 +59,10 @@ class PerSequenceSampler:
 
 
 class VectorisedSampler:
-    """All rows in a handful of operators; only the rows that need one pay for it.
+    """All rows in a handful of operators; only the rows that need one pay for it."""
 
-    Args:
-        num_slots: Sequences that can run at once.
-        vocab_size: Number of tokens.
-    """
-
-    def __init__(self, num_slots: int, vocab_size: int, witness: Witness) -> None:
+    def __init__(self, witness: Witness) -> None:
         self._witness = witness
-        self._vocab_size = vocab_size
-        self._seen = torch.zeros(num_slots, vocab_size, dtype=torch.bool)
-        # Sequence in each slot and how many of its tokens are marked as seen.
-        self._marked: dict[int, tuple[Sequence, int]] = {}
 
     def __call__(self, sequences: list[Sequence], logits: Tensor) -> list[int]:
         """One token for each sequence."""
@@ -90,24 +82,15 @@ class VectorisedSampler:
         return tokens
 
     def _penalise(self, sequences: list[Sequence], rows: list[int], logits: Tensor) -> None:
-        slots, seen = [], []
-        for sequence in sequences:
-            slot = sequence.slot
-            owner, marked = self._marked.get(slot, (None, 0))
-            if owner is not sequence:
-                self._seen[slot] = False
-                marked = 0
-            new = sequence.tokens[marked:]
-            slots.extend([slot] * len(new))
-            seen.extend(new)
-            self._marked[slot] = (sequence, len(sequence.tokens))
-        self._seen[torch.tensor(slots), torch.tensor(seen)] = True
-        index = torch.tensor(rows)
-        penalty = torch.tensor([[s.parameters.repetition_penalty] for s in sequences])
-        values = logits[index]
-        factor = torch.where(values > 0, 1.0 / penalty, penalty)
-        is_seen = self._seen[torch.tensor([sequence.slot for sequence in sequences])]
-        logits[index] = torch.where(is_seen, values * factor, values)
+        """Divide or multiply what the sequences have seen; repeated tokens give one value."""
+        lengths = [len(sequence.tokens) for sequence in sequences]
+        penalties = [sequence.parameters.repetition_penalty for sequence in sequences]
+        counts = torch.tensor(lengths)
+        row = torch.tensor(rows).repeat_interleave(counts)
+        penalty = torch.tensor(penalties).repeat_interleave(counts)
+        token = torch.tensor(list(itertools.chain.from_iterable(s.tokens for s in sequences)))
+        values = logits[row, token]
+        logits[row, token] = torch.where(values > 0, values / penalty, values * penalty)
 
     def _greedy(self, logits: Tensor) -> list[int]:
         rows, width = logits.shape
@@ -122,7 +105,7 @@ class VectorisedSampler:
 
     def _draw(self, sequences: list[Sequence], logits: Tensor) -> list[int]:
         parameters = [sequence.parameters for sequence in sequences]
-        limits = [_kept(p, self._vocab_size) for p in parameters]
+        limits = [_kept(p, logits.shape[1]) for p in parameters]
         ordered, order = self._largest(logits, max(limits))
         settings = torch.tensor(
             [
@@ -164,8 +147,8 @@ def _kept(parameters: SamplingParameters, vocab_size: int) -> int:
     return parameters.top_k if 0 < parameters.top_k < vocab_size else vocab_size
 
 
-def make_sampler(kind: str, num_slots: int, vocab_size: int, witness: Witness) -> Sampler:
+def make_sampler(kind: str, witness: Witness) -> Sampler:
     """The sampler that serve.yaml asks for."""
     if kind == "vectorised":
-        return VectorisedSampler(num_slots, vocab_size, witness)
+        return VectorisedSampler(witness)
     return PerSequenceSampler(witness)

@@ -1,0 +1,225 @@
+"""The best stack of the engine's switches, by a long offline search without Arbor's tree.
+
+    python benchmarks/engine_best_stack.py                   # search; writes the best stack
+    python benchmarks/engine_best_stack.py --against DIR     # compare a campaign's final stack
+
+The search is coordinate ascent with restarts from what was found: every switch and number of the
+catalog is tried on the current best, added or taken away, until a whole pass changes nothing. It
+has no budget and no priors; changes that fail the accuracy gate or crash are refused.
+"""
+
+import argparse
+import json
+import math
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from arbor.actors.arms import Arms
+from arbor.actors.critic import gate_violation
+from arbor.actors.place import Place
+from arbor.actors.processes import place_for
+from arbor.core.layout import CampaignDirectory
+from arbor.core.measure.interval import effect_of
+from arbor.events.settings import GateSettings
+from arbor.events.types import ActionTemplate, Edit, Parameter
+from arbor.replay.reading import open_campaign
+from arbor.targets.base import ServerFailedError
+from arbor.targets.hardware import probe_hardware
+from arbor.targets.registry import create_target
+
+RESULTS = Path(__file__).parent / "results"
+BEST = RESULTS / "engine_best_stack.json"
+NUM_PAIRS = 5
+WINDOW_S = 1.2
+MIN_GAIN = 1.003
+MAX_PASSES = 4
+NUM_POINTS = 6
+FINAL_PAIRS = 12
+
+Stack = tuple[Edit, ...]
+
+
+def merged(stack: Stack, edits: Sequence[Edit]) -> Stack:
+    """Return a stack with further edits; later ones win."""
+    values = {edit.key: edit for edit in (*stack, *edits)}
+    return tuple(values[key] for key in sorted(values))
+
+
+def points(parameter: Parameter) -> list[Edit]:
+    """Return the values of one number that are tried."""
+    if parameter.kind == "categorical":
+        return [Edit(key=parameter.key, value=value) for value in parameter.choices]
+    low, high = parameter.low or 0.0, parameter.high or 1.0
+    grid = []
+    for step in range(NUM_POINTS):
+        part = step / (NUM_POINTS - 1)
+        value = low * (high / low) ** part if parameter.log else low + (high - low) * part
+        grid.append(round(value) if parameter.kind == "int" else value)
+    return [Edit(key=parameter.key, value=value) for value in sorted(set(grid))]
+
+
+class Search:
+    """Coordinate ascent over the catalog."""
+
+    def __init__(self, place: Place, templates: Sequence[ActionTemplate]) -> None:
+        self._place = place
+        self._templates = templates
+        self._arms = Arms(place)
+        self._root = place.workspace.create(place.target.create_workspace)
+        self._baseline = dict(place.target.baseline_config())
+        self._reference = place.target.reference(self._arms.get(self._root))
+        self.num_measured = 0
+
+    def commit(self, stack: Stack) -> str:
+        """Return the commit of a stack."""
+        return self._place.commit(self._root, stack)
+
+    def ratio(self, candidate: str, incumbent: str, num_pairs: int) -> list[float]:
+        """Return log ratios of adjacent windows of two commits."""
+        num_requests = self._arms.num_requests(incumbent, WINDOW_S)
+        values = []
+        for number in range(num_pairs):
+            seed = 5_000_011 + self.num_measured * 1009 + number * 7919
+            order = (candidate, incumbent) if number % 2 else (incumbent, candidate)
+            speed = {
+                commit: self._arms.window(commit, "a", seed, num_requests).throughput_tok_s
+                for commit in order
+            }
+            values.append(math.log(speed[candidate] / speed[incumbent]))
+        self.num_measured += 1
+        return values
+
+    def is_accurate(self, commit: str, *, claims_exact: bool) -> bool:
+        """Return whether a commit passes the gate that campaigns use."""
+        sample = self._place.target.accuracy(self._arms.get(commit), self._reference)
+        return gate_violation(sample, GateSettings(), claims_exact=claims_exact) is None
+
+    def moves(self, stack: Stack) -> Iterator[tuple[str, Stack]]:
+        """Yield all stacks that differ in one template or one number."""
+        config = {**self._baseline, **{edit.key: edit.value for edit in stack}}
+        for template in self._templates:
+            variants = [(*template.edits, e) for p in template.space for e in points(p)]
+            for edits in variants or [template.edits]:
+                if any(config[edit.key] != edit.value for edit in edits):
+                    text = ", ".join(f"{edit.key}={edit.value}" for edit in edits)
+                    yield f"+ {text}", merged(stack, edits)
+            keys = {edit.key for edit in template.edits}
+            kept = tuple(edit for edit in stack if edit.key not in keys)
+            if keys and kept != stack:
+                yield f"- {template.template_id}", kept
+
+    def run(self, stack: Stack) -> Stack:
+        """Return a stack that no single change improves."""
+        for number in range(1, MAX_PASSES + 1):
+            has_changed = False
+            for name, candidate in self.moves(stack):
+                better = self._try(name, candidate, stack)
+                if better:
+                    stack, has_changed = candidate, True
+            print(f"pass {number}: {len(stack)} edits", flush=True)
+            if not has_changed:
+                break
+        return stack
+
+    def _try(self, name: str, candidate: Stack, stack: Stack) -> bool:
+        commit, incumbent = self.commit(candidate), self.commit(stack)
+        if commit == incumbent:
+            return False
+        try:
+            if not self.is_accurate(commit, claims_exact=False):
+                print(f"  {name}: not accurate", flush=True)
+                return False
+            values = self.ratio(commit, incumbent, NUM_PAIRS)
+        except ServerFailedError as error:
+            self._arms.drop(commit)
+            print(f"  {name}: {error}", flush=True)
+            return False
+        gain = math.exp(statistics.median(values))
+        print(f"  {name}: {gain:.3f}x", flush=True)
+        return gain > MIN_GAIN
+
+    def close(self) -> None:
+        """End all servers."""
+        self._arms.close()
+
+
+def report(rows: list[dict[str, object]]) -> None:
+    """Print a table and write it as JSON."""
+    RESULTS.mkdir(exist_ok=True)
+    for row in rows:
+        print(f"{row['name']:40} {row['value']} {row['unit']}  {row['how']}")
+    BEST.write_text(json.dumps(rows, indent=2) + "\n")
+
+
+def search() -> None:
+    """Search for the best stack and write it."""
+    target = create_target("engine", {})
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        engine = Search(place_for(Path(folder), target), target.actions(probe_hardware()))
+        try:
+            stack = engine.run(())
+            values = engine.ratio(engine.commit(stack), engine.commit(()), FINAL_PAIRS)
+        finally:
+            engine.close()
+    effect = effect_of(values, 0.05)
+    how = f"coordinate ascent, {engine.num_measured} comparisons, {time.monotonic() - begin:.0f} s"
+    report(
+        [
+            {
+                "name": "best stack over baseline",
+                "value": round(effect.ratio, 3),
+                "unit": "ratio",
+                "goal": None,
+                "holds": None,
+                "how": f"{how}; interval {effect.low:.3f} .. {effect.high:.3f}",
+            },
+            {
+                "name": "best stack",
+                "value": {edit.key: edit.value for edit in stack},
+                "unit": "configuration",
+                "goal": None,
+                "holds": None,
+                "how": how,
+            },
+        ]
+    )
+
+
+def against(directory: Path) -> int:
+    """Compare a campaign's final stack with the best stack; return the exit code."""
+    rows = json.loads(BEST.read_text())
+    best = next(row["value"] for row in rows if row["name"] == "best stack")
+    state = open_campaign(directory).state()
+    config = state.tree.config_at(state.tree.current_id)
+    baseline = dict(create_target("engine", {}).baseline_config())
+    final = tuple(Edit(key=k, value=v) for k, v in sorted(config.items()) if baseline[k] != v)
+    stack = tuple(Edit(key=key, value=value) for key, value in sorted(best.items()))
+    target = create_target("engine", {})
+    with tempfile.TemporaryDirectory() as folder:
+        engine = Search(place_for(Path(folder), target), target.actions(probe_hardware()))
+        try:
+            values = engine.ratio(engine.commit(final), engine.commit(stack), FINAL_PAIRS)
+        finally:
+            engine.close()
+    effect = effect_of(values, 0.05)
+    goal = 0.95
+    print(f"{CampaignDirectory(directory).path}: {final}")
+    print(
+        f"final stack over best stack: {effect.ratio:.3f} [{effect.low:.3f}, {effect.high:.3f}], "
+        f"goal {goal}: {'holds' if effect.ratio >= goal else 'does not hold'}"
+    )
+    return 0 if effect.ratio >= goal else 1
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--against", type=Path, help="campaign directory to compare")
+    arguments = parser.parse_args()
+    if arguments.against is not None:
+        sys.exit(against(arguments.against))
+    search()

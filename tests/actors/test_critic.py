@@ -1,0 +1,216 @@
+"""The Critic: gates, guardrails, root causes, constraints, introspection."""
+
+import pytest
+
+from arbor.actors.critic import Critic, gate_violation
+from arbor.core.tree import Status
+from arbor.events.base import Event
+from arbor.events.judgement import (
+    IntrospectionRecorded,
+    MeasurementFlagged,
+    MeasurementJudged,
+    RootCauseFound,
+)
+from arbor.events.limits import ActionVetoed, ConstraintPublished
+from arbor.events.settings import GateSettings
+from arbor.events.types import Edit, Layer, Requirement
+from tests.fakes.simulation import Simulation
+from tests.fakes.stage import E, Stage, accuracy_sample, template
+
+GATE = GateSettings()
+
+
+@pytest.mark.parametrize(
+    ("fields", "claims_exact", "word"),
+    [
+        ({}, False, None),
+        ({}, True, None),
+        ({"kl": 0.005}, False, None),
+        ({"kl": 0.005}, True, "claims to be exact"),
+        ({"kl": 0.02}, False, "KL up to"),
+        ({"kl_mean_high": 0.02}, False, "KL up to"),
+        ({"num_tokens": 0}, False, "no tokens"),
+        ({"top1_agreement_ratio": 0.9}, False, "top-1 agreement"),
+        ({"nll_delta": 0.02}, False, "NLL up"),
+        ({"nll_delta": -0.02}, False, None),
+    ],
+)
+def test_the_gate(fields: dict[str, float], claims_exact: bool, word: str | None) -> None:
+    violation = gate_violation(accuracy_sample(**fields), GATE, claims_exact=claims_exact)
+    assert (violation is None) == (word is None)
+    if word is not None:
+        assert violation is not None
+        assert word in violation
+
+
+def _of(kind: type[E], said: list[Event]) -> list[E]:
+    return [event for event in said if isinstance(event, kind)]
+
+
+def _judged(stage: Stage, ratio: float, **measured: object) -> list[Event]:
+    stage.work("a")
+    stage.turn()
+    stage.check_accuracy()
+    stage.turn()
+    stage.measure(ratio, **measured)  # type: ignore[arg-type]
+    return stage.turn()
+
+
+def test_an_inexact_ancestor_makes_a_stack_inexact() -> None:
+    """A small distance that an earlier keep was allowed is not held against an exact action."""
+    stage = Stage(template("lossy", is_exact=False), template("a", prior_speedup_ratio=1.2))
+    stage.open()
+    stage.work("lossy")
+    stage.turn()
+    stage.check_accuracy(kl=0.005)
+    stage.turn()
+    stage.measure(1.4)
+    stage.turn()
+    stage.take_profile()
+    stage.turn()
+    stage.work("a")
+    stage.turn()
+    stage.check_accuracy(kl=0.005)
+    (judged,) = _of(MeasurementJudged, stage.turn())
+    assert judged.is_accepted
+
+
+def test_an_exact_action_is_held_to_its_claim() -> None:
+    stage = Stage(template("a"))
+    stage.open()
+    stage.work("a")
+    stage.turn()
+    stage.check_accuracy(kl=0.005)
+    (judged,) = _of(MeasurementJudged, stage.turn())
+    assert not judged.is_accepted
+
+
+def test_flags_come_before_the_judgement_that_they_decide() -> None:
+    stage = Stage(template("a"))
+    stage.open()
+    said = _judged(stage, 1.4, has_witness=False, candidate={"foreign_cpu_ratio": 0.9})
+    assert [e.kind for e in said[:3]] == ["MeasurementFlagged"] * 2 + ["MeasurementJudged"]
+    flags = [e for e in said if isinstance(e, MeasurementFlagged)]
+    assert [(f.rule, f.severity) for f in flags] == [
+        ("foreign_load", "suspect"),
+        ("witness", "invalid"),
+    ]
+
+
+def test_a_suspicion_alone_does_not_refuse() -> None:
+    stage = Stage(template("a"))
+    stage.open()
+    said = _judged(stage, 1.4, candidate={"foreign_cpu_ratio": 0.9})
+    (judged,) = _of(MeasurementJudged, said)
+    assert judged.is_accepted
+
+
+def test_a_final_claim_has_to_be_faster_than_the_baseline_only() -> None:
+    stage = Stage(template("a"))
+    stage.open()
+    stage.keep("a")
+    stage.measure(1.04, "revalidation")
+    said = stage.turn()
+    (judged,) = _of(MeasurementJudged, said)
+    assert judged.is_accepted
+    assert judged.purpose == "revalidation"
+
+
+@pytest.mark.parametrize(
+    ("message", "group", "num_constraints"),
+    [
+        ("[Errno 98] address already in use", "environment", 0),
+        ("RuntimeError: no such kernel", "idea", 1),
+        ("nobody knows", "unknown", 0),
+    ],
+)
+def test_every_crash_gets_its_cause_once(message: str, group: str, num_constraints: int) -> None:
+    stage = Stage(template("a"))
+    stage.open()
+    crash = stage.node_of("a")
+    stage.break_work("a", message)
+    stage.turn()
+    (found,) = stage.of_kind(RootCauseFound)
+    assert found.cause_group == group
+    assert found.action_id == crash.action_id
+    assert len(stage.of_kind(ConstraintPublished)) == num_constraints
+    stage.restart()
+    stage.turn()
+    assert len(stage.of_kind(RootCauseFound)) == 1
+
+
+def test_a_constraint_is_about_what_ran() -> None:
+    """The context is what kept actions changed; what the template needs anyway is left out."""
+    needs = (Requirement(key="s.c", any_of=(True,)),)
+    stage = Stage(
+        template("b", prior_speedup_ratio=3.0),
+        template("c", prior_speedup_ratio=2.0),
+        template("a", requires=needs),
+    )
+    stage.open()
+    stage.keep("b")
+    stage.keep("c")
+    stage.break_work("a", "RuntimeError: no such kernel")
+    stage.turn()
+    (published,) = stage.of_kind(ConstraintPublished)
+    assert published.scope.edits == (Edit(key="s.a", value=True),)
+    assert published.scope.context == (Edit(key="s.b", value=True),)
+
+
+def test_constraints_get_names_of_their_own() -> None:
+    stage = Stage(template("a"), template("b", Layer.FRAMEWORK))
+    stage.open()
+    for name in ("a", "b"):
+        stage.break_work(name, "RuntimeError: no such kernel")
+    stage.turn()
+    names = [c.constraint_id for c in stage.of_kind(ConstraintPublished)]
+    assert names == ["c001", "c002"]
+
+
+def test_a_late_crash_is_explained_but_changes_no_outcome() -> None:
+    stage = Stage(template("a"))
+    stage.open()
+    action = stage.action_of("a")
+    stage.say(ActionVetoed(action_id=action, reason="no", by="human"))
+    stage.break_work("a", "RuntimeError: no such kernel")
+    stage.turn()
+    assert len(stage.of_kind(RootCauseFound)) == 1
+    assert stage.state.tree.actions[action].outcome is Status.VETOED
+
+
+def test_every_reversal_is_looked_at_once() -> None:
+    stage = Stage(template("a", unlocked_by=("z",)))
+    stage.open(attention=0.4, linear=0.6)
+    stage.revert("a", ratio=1.0)
+    (event,) = stage.of_kind(IntrospectionRecorded)
+    assert event.revive.kept_any_of == ("z",)
+    assert event.revive.category == "attention"
+    assert event.revive.share_above_ratio == pytest.approx(0.52)
+    assert event.causation_id == stage.state.outcome_event_ids["a001"]
+    stage.restart()
+    stage.turn()
+    assert len(stage.of_kind(IntrospectionRecorded)) == 1
+
+
+def test_crashes_are_looked_at_after_their_cause_is_known() -> None:
+    stage = Stage(template("a"))
+    stage.open()
+    stage.break_work("a", "nobody knows")
+    kinds = [e.kind for e in stage.turn()]
+    assert kinds.index("RootCauseFound") < kinds.index("IntrospectionRecorded")
+
+
+def test_the_same_log_gives_the_same_judgements(eventful: Simulation) -> None:
+    fresh = Critic()
+    decided: dict[int, list[Event]] = {}
+    moments = {}
+    for recorded in eventful.events():
+        if recorded.actor == "critic" and recorded.decided_after is not None:
+            decided.setdefault(recorded.decided_after, []).append(recorded.event)
+            moments[recorded.decided_after] = recorded.decided_at
+    for recorded in eventful.events():
+        fresh.apply(recorded)
+        moment = moments.get(recorded.position)
+        if moment is not None:
+            assert list(fresh.react(moment)) == decided.pop(recorded.position)
+    assert not decided

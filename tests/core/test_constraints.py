@@ -1,0 +1,80 @@
+"""Constraints: what they forbid, where, and until when; vetoes."""
+
+from arbor.core.constraints import Constraints
+from arbor.events.base import Event
+from arbor.events.limits import ActionVetoed, ConstraintLifted, ConstraintPublished
+from arbor.events.types import ConstraintScope, Edit, Scalar
+from tests.fakes.recording import feed
+
+INT8 = Edit(key="w.dtype", value="int8")
+FAST = Edit(key="s.fast", value=True)
+
+
+def _published(
+    name: str, edits: tuple[Edit, ...] = (), context: tuple[Edit, ...] = ()
+) -> ConstraintPublished:
+    scope = ConstraintScope(template_id="int8", edits=edits, context=context)
+    return ConstraintPublished(constraint_id=name, scope=scope, reason="it broke")
+
+
+def _constraints(*events: Event) -> Constraints:
+    constraints = Constraints()
+    feed(constraints, events)
+    return constraints
+
+
+def _blocking(
+    constraints: Constraints, *edits: Edit, template: str = "int8", **config: Scalar
+) -> str | None:
+    found = constraints.blocking(
+        template, edits, {k.replace("__", "."): v for k, v in config.items()}
+    )
+    return None if found is None else found.constraint_id
+
+
+def test_nothing_is_forbidden_at_first() -> None:
+    assert _blocking(_constraints(), INT8) is None
+
+
+def test_an_empty_scope_forbids_the_template_everywhere() -> None:
+    constraints = _constraints(_published("c1"))
+    assert _blocking(constraints, INT8) == "c1"
+    assert _blocking(constraints) == "c1"
+    assert _blocking(constraints, INT8, template="int4") is None
+
+
+def test_only_proposals_with_all_of_the_edits_are_forbidden() -> None:
+    constraints = _constraints(_published("c1", edits=(INT8, FAST)))
+    assert _blocking(constraints, INT8) is None
+    assert _blocking(constraints, FAST, INT8) == "c1"
+    assert _blocking(constraints, FAST, INT8, Edit(key="more", value=1)) == "c1"
+    assert _blocking(constraints, Edit(key="s.fast", value=False), INT8) is None
+
+
+def test_only_where_the_context_holds() -> None:
+    constraints = _constraints(_published("c1", context=(FAST,)))
+    assert _blocking(constraints, INT8) is None
+    assert _blocking(constraints, INT8, s__fast=False) is None
+    assert _blocking(constraints, INT8, s__fast=True, other=3) == "c1"
+
+
+def test_a_lifted_constraint_forbids_nothing() -> None:
+    lifted = ConstraintLifted(constraint_id="c1", reason="fixed")
+    constraints = _constraints(_published("c1"), _published("c2", edits=(FAST,)), lifted)
+    assert _blocking(constraints, INT8) is None
+    assert _blocking(constraints, FAST) == "c2"
+    assert constraints.num_published == 2
+
+
+def test_lifting_what_is_not_there_is_harmless() -> None:
+    constraints = _constraints(ConstraintLifted(constraint_id="c9", reason="x"), _published("c1"))
+    assert _blocking(constraints, INT8) == "c1"
+
+
+def test_the_oldest_in_force_is_named() -> None:
+    assert _blocking(_constraints(_published("c2"), _published("c1")), INT8) == "c2"
+
+
+def test_vetoes_are_remembered() -> None:
+    constraints = _constraints(ActionVetoed(action_id="a1", reason="no", by="human"))
+    assert constraints.vetoed == {"a1": "no"}

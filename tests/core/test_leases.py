@@ -1,0 +1,104 @@
+"""Leases: many may share a host, one may have it alone, the dead hold nothing."""
+
+from arbor.core.leases import LeaseTable
+from arbor.events.base import Event
+from arbor.events.campaign import CampaignPaused, CampaignResumed
+from arbor.events.life import IncarnationStarted, LeaseReleased, LeaseRequested, LeaseTaken
+from arbor.events.work import SpecialistRetired
+from tests.fakes.recording import feed
+
+BORN = IncarnationStarted(process_id=1, host="h")
+
+
+def _taken(lease: str, *, alone: bool = False, host: str = "h") -> LeaseTaken:
+    return LeaseTaken(lease_id=lease, host=host, is_exclusive=alone, purpose="test")
+
+
+def _asked(lease: str, host: str = "h") -> LeaseRequested:
+    return LeaseRequested(lease_id=lease, host=host)
+
+
+def _released(lease: str) -> LeaseReleased:
+    return LeaseReleased(lease_id=lease, host="h")
+
+
+def _table(*said: tuple[str, Event]) -> LeaseTable:
+    table = LeaseTable()
+    feed(table, said)
+    return table
+
+
+def _free(table: LeaseTable, host: str = "h") -> tuple[bool, bool]:
+    """Return whether a new shared and a new exclusive lease may be taken."""
+    return (
+        table.can_take("new", host, exclusive=False),
+        table.can_take("new", host, exclusive=True),
+    )
+
+
+def test_a_free_host_is_for_everybody() -> None:
+    assert _free(_table()) == (True, True)
+
+
+def test_shared_leases_share() -> None:
+    table = _table(("s1", _taken("a")), ("s2", _taken("b")))
+    assert _free(table) == (True, False)
+    assert _free(table, "other") == (True, True)
+    table = _table(("s1", _taken("a")), ("s2", _taken("b")), ("s1", _released("a")))
+    assert _free(table) == (True, False)
+
+
+def test_an_exclusive_lease_keeps_everybody_out() -> None:
+    assert _free(_table(("bench", _taken("a", alone=True)))) == (False, False)
+    released = _table(("bench", _taken("a", alone=True)), ("bench", _released("a")))
+    assert _free(released) == (True, True)
+
+
+def test_who_waits_is_not_starved() -> None:
+    table = _table(("s1", _taken("a")), ("bench", _asked("b")))
+    assert _free(table) == (False, False)
+    assert not table.can_take("b", "h", exclusive=True)
+    feed(table, [("s1", _released("a"))], first=3)
+    assert table.can_take("b", "h", exclusive=True)
+    feed(table, [("bench", _taken("b", alone=True)), ("bench", _released("b"))], first=4)
+    assert _free(table) == (True, True)
+    assert not table.waiting
+
+
+def test_the_wait_can_be_given_up() -> None:
+    assert _free(_table(("bench", _asked("b")), ("bench", _released("b")))) == (True, True)
+
+
+def test_a_new_incarnation_voids_what_the_old_one_held_or_waited_for() -> None:
+    table = _table(
+        ("bench", _taken("a", alone=True)), ("bench", _asked("b", "other")), ("bench", BORN)
+    )
+    assert _free(table) == _free(table, "other") == (True, True)
+
+
+def test_an_incarnation_of_another_actor_voids_nothing() -> None:
+    table = _table(("bench", _taken("a", alone=True)), ("critic", BORN))
+    assert _free(table) == (False, False)
+
+
+def test_a_retired_specialist_holds_nothing() -> None:
+    retired = SpecialistRetired(specialist_id="specialist-n001", reason="done")
+    held = ("specialist-n001", _taken("a"))
+    assert _free(_table(held, ("specialist-n001", retired))) == (True, True)
+
+
+def test_the_driver_retires_a_specialist_whose_process_broke() -> None:
+    retired = SpecialistRetired(specialist_id="specialist-n001", reason="its process broke")
+    table = _table(
+        ("specialist-n001", _taken("a")),
+        ("specialist-n002", _taken("b")),
+        ("supervisor", retired),
+    )
+    assert set(table.held) == {"b"}
+
+
+def test_a_resumption_voids_everything() -> None:
+    said = [("bench", _taken("a", alone=True)), ("s1", _asked("b", "other"))]
+    assert _free(_table(*said, ("supervisor", CampaignPaused(reason="x")))) == (False, False)
+    table = _table(*said, ("supervisor", CampaignResumed(reason="x")))
+    assert _free(table) == _free(table, "other") == (True, True)
