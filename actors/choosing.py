@@ -8,6 +8,9 @@ from arbor.core.tree import OPEN_STATUSES, Action, Status
 from arbor.events.choice import ActionProposed, ActionScored, ActionWithdrawn
 from arbor.events.types import ActionTemplate, Scalar
 
+MAX_DOUBLINGS = 2
+"""A series is at most this often doubled by second looks."""
+
 
 def _meets_requirements(template: ActionTemplate, config: Mapping[str, Scalar]) -> bool:
     return all(config.get(r.key) in r.any_of for r in template.requires)
@@ -52,7 +55,9 @@ def _revival(state: CampaignState, last: Action) -> str | None:
     return None
 
 
-def _candidate(state: CampaignState, template: ActionTemplate) -> tuple[str, str | None] | None:
+def _candidate(
+    state: CampaignState, template: ActionTemplate, *, is_idle: bool
+) -> tuple[str, str | None] | None:
     """Return (reason, revived action) when a template should become a candidate now."""
     if inapplicable_reason(state, template) is not None:
         return None
@@ -74,16 +79,45 @@ def _candidate(state: CampaignState, template: ActionTemplate) -> tuple[str, str
         return None
     if status is Status.KEPT and not template.space:
         return None
-    reason = _revival(state, last)
+    reason = second_look(state, last) if is_idle else _revival(state, last)
     return None if reason is None else (reason, last.action_id)
 
 
+def second_look(state: CampaignState, last: Action) -> str | None:
+    """Return why a gain that could not be shown is measured again with longer series, or None."""
+    if not state.tree.is_inconclusive(last, state.settings.measure.min_gain_ratio):
+        return None
+    effect = state.tree.node(last.node_id or "").effect
+    seen = f"{effect.ratio:.3f}x over {effect.num_pairs} pairs" if effect is not None else ""
+    return f"inconclusive: {seen}; time is left for a longer series"
+
+
+def series_length(state: CampaignState, template_id: str) -> int:
+    """Return the longest series of a template's benchmark, doubled for every second look."""
+    measure = state.settings.measure
+    num_looks = sum(
+        state.tree.is_inconclusive(action, measure.min_gain_ratio)
+        for action in state.tree.history(template_id)
+    )
+    return measure.max_pairs * (1 << min(num_looks, MAX_DOUBLINGS))
+
+
 def proposals(state: CampaignState) -> tuple[ActionProposed, ...]:
-    """Return the templates that become candidates at the current node."""
+    """Return the templates that become candidates at the current node.
+
+    When nothing else is left to try, gains that could not be shown get a second look.
+    """
+    batch = _proposals(state, is_idle=False)
+    if batch or state.tree.candidates() or state.tree.in_flight():
+        return batch
+    return _proposals(state, is_idle=True)
+
+
+def _proposals(state: CampaignState, *, is_idle: bool) -> tuple[ActionProposed, ...]:
     number = len(state.tree.actions)
     batch = []
     for template in state.tree.templates.values():
-        found = _candidate(state, template)
+        found = _candidate(state, template, is_idle=is_idle)
         if found is None:
             continue
         number += 1

@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import socket
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -38,6 +39,8 @@ from arbor.events.work import SpecialistRetired
 
 START_TIMEOUT_S = 120.0
 """Processes of actors must be up within this."""
+CONNECT_TIMEOUT_S = 10.0
+"""A named cluster must answer within this; Ray itself would try for ever."""
 PLACEMENT_TIMEOUT_S = 60.0
 """The first specialists' placement groups must be had within this."""
 LATE_PLACEMENT_TIMEOUT_S = 1.0
@@ -84,7 +87,7 @@ def _what_happened(error: BaseException) -> str:
 
 class _ReactorActor(ReactorProcess):
     def __init__(self, name: str, directory: str, campaign_id: str) -> None:
-        super().__init__(name, _kept_log(Path(directory), campaign_id))
+        super().__init__(name, Path(directory), _kept_log(Path(directory), campaign_id))
 
 
 class _BenchActor(BenchProcess):
@@ -111,6 +114,7 @@ def connect(num_specialists: int) -> float:
     address = os.environ.get("RAY_ADDRESS")
     try:
         if address:
+            _require_listening(address)
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         else:
             ray.init(
@@ -122,9 +126,20 @@ def connect(num_specialists: int) -> float:
                 logging_level=logging.ERROR,
             )
     except (RayError, ConnectionError, RuntimeError, ValueError, OSError) as error:
-        where = f"reach Ray at {address}" if address else "start Ray"
+        where = f"reach Ray at {address} (RAY_ADDRESS)" if address else "start Ray"
         raise ArborError(f"cannot {where}: {_what_happened(error)}") from error
     return time.monotonic() - begin
+
+
+def _require_listening(address: str) -> None:
+    """Check that somebody listens at ``host:port``; other forms of address are left to Ray.
+
+    Raises:
+        OSError: nobody does.
+    """
+    host, _, port = address.rpartition(":")
+    if host and port.isdigit() and "/" not in host:
+        socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT_S).close()
 
 
 def disconnect() -> None:

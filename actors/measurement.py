@@ -54,7 +54,7 @@ class Measurement:
         self._journal = journal
         self._arms = arms
         self._asked = request.asked
-        self._settings = journal.state.settings.measure
+        self._settings = journal.state.settings.measure.with_max_pairs(self._asked.max_pairs)
         self._commit = place.commit(self._asked.parent_commit, self._asked.edits)
         self._incumbent = self._asked.incumbent_commit
         self._evidence: _Evidence = {

@@ -206,6 +206,11 @@ class Orchestrator:
             incumbent_commit=incumbent,
             witness=template.witness if template is not None else None,
             is_exact=template.is_exact if template is not None else True,
+            max_pairs=(
+                choosing.series_length(state, template.template_id)
+                if template is not None and purpose == "benchmark"
+                else None
+            ),
             seed=state.settings.seed * 1_000_003 + number * 1009,
         )
 
@@ -287,7 +292,11 @@ class Orchestrator:
         in_flight = sum(
             state.trial_cost_s(n.template_id or "") for n in state.tree.in_flight()
         ) / max(1, state.settings.search.parallel)
-        needed = state.trial_cost_s(action.template_id) + in_flight + state.final_reserve_s()
+        longer = choosing.series_length(state, action.template_id) / (
+            state.settings.measure.max_pairs
+        )
+        cost = state.trial_cost_s(action.template_id) * longer
+        needed = cost + in_flight + state.final_reserve_s()
         return (
             state.budget.remaining_s(now) >= needed
             and state.budget.num_trials < state.budget.settings.max_trials

@@ -2,14 +2,17 @@
 
 import json
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from structlog.typing import FilteringBoundLogger
 
 from arbor.actors.bench import Bench
 from arbor.actors.crew import DispatchBoard, build_specialist, specialist_name
 from arbor.actors.critic import Critic
 from arbor.actors.journal import Journal
+from arbor.actors.operations_log import operations_log
 from arbor.actors.orchestrator import Orchestrator
 from arbor.actors.place import Place
 from arbor.actors.shell import ReactorShell
@@ -44,10 +47,23 @@ def _place_of(journal: Journal, directory: Path) -> Place:
     return place_for(directory, target)
 
 
+@contextmanager
+def _life(say: FilteringBoundLogger) -> Iterator[None]:
+    """Note the beginning and the end of a run, and what broke it."""
+    say.info("run began", process_id=os.getpid())
+    try:
+        yield
+    except BaseException:
+        say.exception("run broke")
+        raise
+    say.info("run returned")
+
+
 class ReactorProcess:
     """Runs a reactor until the campaign ends; its state is the log alone."""
 
-    def __init__(self, name: str, log: EventLog) -> None:
+    def __init__(self, name: str, directory: Path, log: EventLog) -> None:
+        self._say = operations_log(directory, name)
         self._shell = ReactorShell(REACTORS[name](), log, SystemClock())
 
     def process_id(self) -> int:
@@ -56,11 +72,12 @@ class ReactorProcess:
 
     def run(self) -> None:
         """Fold, react, append, wait; return at the end of the campaign or when fenced."""
-        with suppress(FencedError):
+        with _life(self._say), suppress(FencedError):
             self._shell.start()
             while not self._shell.journal.state.is_ended:
                 if self._shell.run_until_quiet() == 0:
                     self._shell.wait(POLL_S)
+            self._say.info("ended", num_conflicts=self._shell.num_conflicts)
 
 
 class BenchProcess:
@@ -77,7 +94,8 @@ class BenchProcess:
     def run(self) -> None:
         """Answer requests until the campaign ends, or this incarnation is fenced."""
         journal = Journal(self._log, Bench.name, SystemClock())
-        with suppress(FencedError):
+        say = operations_log(self._directory, Bench.name)
+        with _life(say), suppress(FencedError):
             journal.start()
             bench = Bench(_place_of(journal, self._directory), journal)
             try:
@@ -86,6 +104,7 @@ class BenchProcess:
                     if request is None:
                         journal.wait(POLL_S)
                     else:
+                        say.info("request", request_id=request.asked.request_id)
                         bench.perform(request)
             finally:
                 bench.close()
@@ -108,7 +127,8 @@ class SpecialistProcess:
         journal = Journal(self._log, specialist_name(node_id), SystemClock())
         board = DispatchBoard(journal.state)
         journal.follow(board)
-        with suppress(FencedError):
+        say = operations_log(self._directory, "specialists")
+        with _life(say.bind(node_id=node_id)), suppress(FencedError):
             journal.start()
             place = _place_of(journal, self._directory)
             build_specialist(place, journal, board.get(node_id), self._where).perform()

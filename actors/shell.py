@@ -8,13 +8,19 @@ from arbor.events.log import EventLog
 
 
 class ReactorShell:
-    """Gives a pure reactor a log and a clock; holds no state of its own."""
+    """Gives a pure reactor a log and a clock; holds no state of its own.
+
+    Attributes:
+        journal: the reactor's hold on the log.
+        num_conflicts: decisions that came too late, since the process began.
+    """
 
     def __init__(self, reactor: Reactor, log: EventLog, clock: Clock) -> None:
         self._reactor = reactor
         self._clock = clock
         self.journal = Journal(log, reactor.name, clock)
         self.journal.follow(reactor)
+        self.num_conflicts = 0
 
     def start(self) -> None:
         """Announce the incarnation and fold the log."""
@@ -38,6 +44,7 @@ class ReactorShell:
         try:
             self.journal.decide(batch, self._reactor.watched_tags(batch), now)
         except ConflictError:
+            self.num_conflicts += 1
             return 0
         return len(batch)
 

@@ -29,6 +29,8 @@ class MeasurementRequested(Event):
     """Commit of the arm to compare with; the frozen baseline for accuracy."""
     witness: Witness | None = None
     is_exact: bool = True
+    max_pairs: int | None = Field(default=None, ge=2)
+    """Longest series of a benchmark; None is the campaign's setting."""
     seed: int = Field(ge=0)
 
     def tags(self) -> frozenset[str]:

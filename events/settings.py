@@ -61,6 +61,10 @@ class MeasureSettings(Value):
     max_foreign_cpu_difference: float = Field(default=0.25, ge=0, le=1)
     """A pair whose arms saw foreign load that differs by more is measured again."""
 
+    def with_max_pairs(self, max_pairs: int | None) -> "MeasureSettings":
+        """Return these settings with another longest series; None changes nothing."""
+        return self if max_pairs is None else self.model_copy(update={"max_pairs": max_pairs})
+
 
 class GateSettings(Value):
     """Accuracy gate against the frozen baseline."""

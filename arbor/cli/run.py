@@ -181,6 +181,12 @@ def _drive(
     interrupts = Interrupts(on_second=lambda: os._exit(EXIT_INTERRUPTED))
     view = ProgressView(console, clock.now)
     console.print(f"starting Ray and the actors; campaign directory {path}", soft_wrap=True)
+    if any(part.startswith("_ray_pkg_") for part in path.parts):
+        console.print(
+            "this directory belongs to the Ray job and goes with it: "
+            "give --dir on a disk that stays",
+            soft_wrap=True,
+        )
     messages = ray_environment.RayMessages(CampaignDirectory(path).logs / RAY_MESSAGES)
     with redirect_stdout(messages):
         try:

@@ -16,7 +16,7 @@ from arbor.events.evidence import NoiseCalibrated, ProfileTaken
 from arbor.events.judgement import IntrospectionRecorded, KeepRevoked, RootCauseFound
 from arbor.events.limits import ActionVetoed, ConstraintLifted, ConstraintPublished
 from arbor.events.outcome import ActionKept, ActionReverted, Crashed
-from arbor.events.requests import MeasurementRequested, Purpose
+from arbor.events.requests import Purpose
 from arbor.events.settings import Settings
 from arbor.events.work import AttemptStarted, TrialMeasured
 
@@ -71,12 +71,16 @@ class CampaignState:
     """Action to the event of its latest outcome."""
     scores_needed_after: int = 0
     scored_after: int = 0
-    asked_at: dict[str, datetime] = field(default_factory=dict)
+    attempted_at: dict[str, datetime] = field(default_factory=dict)
+    """Request to the start of its latest attempt."""
     noise_s: float | None = None
     """Seconds that the calibration of noise took, the yardstick for the final claim."""
     trial_seconds: list[float] = field(default_factory=list)
     """Seconds from dispatch to outcome of finished actions, over their expected cost."""
     dispatched_at: dict[str, datetime] = field(default_factory=dict)
+    """Action to the time of its latest dispatch."""
+    dispatched_s: dict[str, float] = field(default_factory=dict)
+    """Action to the active seconds at its latest dispatch."""
     num_work_attempts: dict[str, int] = field(default_factory=dict)
     """Node to the number of attempts that specialists began at it."""
     trials: dict[str, list[TrialMeasured]] = field(default_factory=dict)
@@ -101,11 +105,12 @@ class CampaignState:
         return (action.node_id if action is not None else None) or ""
 
     def _note_duration(self, action_id: str, ended: datetime) -> None:
-        begun = self.dispatched_at.get(action_id)
+        begun_s = self.dispatched_s.get(action_id)
         action = self.tree.actions.get(action_id)
-        if begun is not None and action is not None:
-            expected = self.tree.templates[action.template_id].cost_s
-            self.trial_seconds.append((ended - begun).total_seconds() / expected)
+        if begun_s is not None and action is not None:
+            expected_s = self.tree.templates[action.template_id].cost_s
+            # Active seconds: a night between kill and resumption is no part of a trial.
+            self.trial_seconds.append((self.budget.elapsed_s(ended) - begun_s) / expected_s)
 
     @property
     def settings(self) -> Settings:
@@ -147,9 +152,15 @@ class CampaignState:
         )
 
     def final_claim_s(self) -> float:
-        """Return the seconds that the final claim should take, from what the calibration took."""
+        """Return the seconds that the final claim should take, from what the calibration took.
+
+        A start of the claim plays as many windows as the calibration; the final stack's are
+        shorter by the gain.
+        """
         per_start = self.noise_s if self.noise_s is not None else 15.0
-        return per_start * self.settings.measure.final_starts
+        gain = max(1.0, self.tree.gain_ratio(self.tree.current_id)) if self.started else 1.0
+        windows = (1.0 + 1.0 / gain) / 2.0
+        return per_start * windows * self.settings.measure.final_starts
 
     def final_reserve_s(self) -> float:
         """Return the seconds to keep for the final claim when new work starts."""
@@ -183,15 +194,11 @@ def _ended(state: CampaignState, _event: CampaignEnded, _recorded: Recorded) -> 
     state.is_ended = True
 
 
-def _asked(state: CampaignState, event: MeasurementRequested, recorded: Recorded) -> None:
-    state.asked_at[event.request_id] = recorded.recorded_at
-
-
 def _calibrated(state: CampaignState, event: NoiseCalibrated, recorded: Recorded) -> None:
     state.noise = event
-    asked = state.asked_at.get(event.request_id)
-    if asked is not None:
-        state.noise_s = (recorded.recorded_at - asked).total_seconds()
+    begun = state.attempted_at.get(event.request_id)
+    if begun is not None:
+        state.noise_s = (recorded.recorded_at - begun).total_seconds()
 
 
 def _scored(state: CampaignState, _event: ActionScored, recorded: Recorded) -> None:
@@ -202,12 +209,15 @@ def _scored(state: CampaignState, _event: ActionScored, recorded: Recorded) -> N
 def _dispatched(state: CampaignState, event: ActionDispatched, recorded: Recorded) -> None:
     action_id = event.action_id or ""
     state.dispatched_at[action_id] = recorded.recorded_at
+    state.dispatched_s[action_id] = state.budget.elapsed_s(recorded.recorded_at)
     state.introspected.discard(action_id)
 
 
-def _attempted(state: CampaignState, event: AttemptStarted, _recorded: Recorded) -> None:
+def _attempted(state: CampaignState, event: AttemptStarted, recorded: Recorded) -> None:
     if event.request_id is None:
         state.num_work_attempts[state._node_of(event.action_id)] = event.attempt
+    else:
+        state.attempted_at[event.request_id] = recorded.recorded_at
 
 
 def _tried(state: CampaignState, event: TrialMeasured, _recorded: Recorded) -> None:
@@ -245,7 +255,6 @@ _HANDLERS: Dispatcher[CampaignState] = Dispatcher(
         CampaignPaused: _paused,
         CampaignResumed: _resumed,
         CampaignEnded: _ended,
-        MeasurementRequested: _asked,
         NoiseCalibrated: _calibrated,
         ActionScored: _scored,
         ActionDispatched: _dispatched,

@@ -63,6 +63,7 @@ class Node:
     effect: Effect | None = None
     accuracy: AccuracySample | None = None
     throughput_tok_s: float | None = None
+    has_witness: bool = True
     reason: str = ""
 
 
@@ -153,6 +154,15 @@ class Tree:
     def history(self, template_id: str) -> tuple[Action, ...]:
         """Return all actions of a template, oldest first."""
         return tuple(a for a in self.actions.values() if a.template_id == template_id)
+
+    def is_inconclusive(self, action: Action, min_gain_ratio: float) -> bool:
+        """Return whether an action was reverted although its effect may well be a gain."""
+        if action.outcome is not Status.REVERTED or action.node_id is None:
+            return False
+        node = self.nodes[action.node_id]
+        if node.effect is None or not node.has_witness:
+            return False
+        return node.effect.low <= min_gain_ratio < node.effect.ratio
 
     def profile_at(self, node_id: str) -> Profile | None:
         """Return the node's profile, or the nearest ancestor's."""
@@ -263,6 +273,7 @@ def _benchmarked(tree: Tree, event: BenchmarkMeasured, _: Recorded) -> None:
             effect=event.effect,
             commit=event.commit,
             throughput_tok_s=event.mean_throughput_tok_s,
+            has_witness=event.has_witness,
         )
 
 

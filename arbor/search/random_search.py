@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from arbor.events.types import Edit, Parameter, Scalar
-from arbor.search.engine import Point, check_point
+from arbor.search.engine import Point, bounds, check_told
 
 
 class RandomSearch:
@@ -29,20 +29,24 @@ class RandomSearch:
     def _draw(self, parameter: Parameter) -> Scalar:
         if parameter.kind == "categorical":
             return self._random.choice(parameter.choices)
-        low, high = parameter.low or 0.0, parameter.high or 1.0
+        low, high = bounds(parameter)
+        # Whole numbers at the ends get the same room as those between.
+        margin = 0.5 if parameter.kind == "int" else 0.0
         if parameter.log:
-            value = math.exp(self._random.uniform(math.log(low), math.log(high)))
+            ends = math.log(low - margin), math.log(high + margin)
+            value = math.exp(self._random.uniform(*ends))
         else:
-            value = self._random.uniform(low, high)
+            value = self._random.uniform(low - margin, high + margin)
+        value = min(max(value, low), high)
         return round(value) if parameter.kind == "int" else value
 
     def tell(self, point: Point, value: float | None) -> None:
         """Report the value of a point; None when the trial failed.
 
         Raises:
-            ValueError: the point does not lie in the space.
+            ValueError: the point does not lie in the space, or the value is not finite.
         """
-        check_point(self._space, point)
+        check_told(self._space, point, value)
         if value is not None and (self._best is None or value > self._best[0]):
             self._best = (value, point)
 

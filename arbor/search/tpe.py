@@ -7,7 +7,7 @@ from typing import Any
 import optuna
 
 from arbor.events.types import Edit, Parameter
-from arbor.search.engine import Point, check_point
+from arbor.search.engine import Point, bounds, check_told
 
 NUM_STARTUP = 3
 """Points before the estimator's own; the first ones come from the catalog."""
@@ -16,7 +16,7 @@ NUM_STARTUP = 3
 def _distribution(parameter: Parameter) -> Any:
     if parameter.kind == "categorical":
         return optuna.distributions.CategoricalDistribution(parameter.choices)
-    low, high = parameter.low or 0.0, parameter.high or 1.0
+    low, high = bounds(parameter)
     if parameter.kind == "int":
         return optuna.distributions.IntDistribution(int(low), int(high), log=parameter.log)
     return optuna.distributions.FloatDistribution(low, high, log=parameter.log)
@@ -49,9 +49,9 @@ class TpeSearch:
         """Report the value of a point; None when the trial failed.
 
         Raises:
-            ValueError: the point does not lie in the space.
+            ValueError: the point does not lie in the space, or the value is not finite.
         """
-        check_point(self._space, point)
+        check_told(self._space, point, value)
         state = optuna.trial.TrialState
         self._study.add_trial(
             optuna.trial.create_trial(

@@ -102,7 +102,8 @@ def _benchmark_problem(
         effect = clustered_effect(list(starts.values()), settings.alpha, start_sd=START_SD)
     else:
         effect = effect_of(ratios, settings.alpha)
-        if (text := _stop_problem(result, ratios, settings)) is not None:
+        series = settings.with_max_pairs(asked.max_pairs if asked is not None else None)
+        if (text := _stop_problem(result, ratios, series)) is not None:
             return text
     if (text := _differs(effect, result.effect)) is not None:
         return text

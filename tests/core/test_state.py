@@ -178,9 +178,31 @@ def test_the_reserve_follows_the_calibration() -> None:
     stage.calibrate(duration_s=20.0)
     state = stage.state
     assert before > 0
-    assert state.noise_s == 25.0
-    assert state.final_claim_s() == 50.0
-    assert state.final_reserve_s() == pytest.approx(65.0)
+    assert state.noise_s == 20.0, "waiting for the bench is no part of it"
+    assert state.final_claim_s() == 40.0
+    assert state.final_reserve_s() == pytest.approx(52.0)
+
+
+def test_a_calibration_that_was_killed_is_timed_from_its_last_attempt() -> None:
+    stage = Stage(template("a"))
+    stage.turn()
+    stage.begin("noise")
+    stage.clock.sleep(10_000.0)
+    stage.restart()
+    stage.calibrate(duration_s=20.0)
+    assert stage.state.noise_s == 20.0
+
+
+def test_a_night_is_no_part_of_a_trial() -> None:
+    stage = Stage(template("a", cost_s=10.0), template("b", cost_s=20.0))
+    stage.open()
+    stage.clock.sleep(2.0)
+    stage.say(CampaignPaused(reason="x"), actor="supervisor")
+    stage.clock.sleep(10_000.0)
+    stage.say(CampaignResumed(reason="x"), actor="supervisor")
+    stage.clock.sleep(13.0)
+    stage.break_work("a", "RuntimeError: x")
+    assert stage.state.trial_cost_s("b") == pytest.approx(20.0 * 15.0 / 10.0)
 
 
 def test_trials_are_expected_to_take_what_they_took() -> None:

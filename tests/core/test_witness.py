@@ -31,7 +31,7 @@ def test_no_windows_prove_nothing() -> None:
 
 
 def test_the_server_must_report_every_edit() -> None:
-    config = {"s.fused": True, "s.size": 16, "s.more": "x"}
+    config: dict[str, Scalar] = {"s.fused": True, "s.size": 16, "s.more": "x"}
     assert has_witness(RESOLVED, EDITS, [], config)[0]
     wrong: list[dict[str, Scalar]] = [{"s.fused": True, "s.size": 8}, {"s.fused": True}, {}]
     for broken in wrong:

@@ -130,6 +130,14 @@ def test_a_missing_compiler_is_refused(tmp_path: Path) -> None:
     assert "apt-get install g++" in told
 
 
+def test_a_cluster_that_does_not_answer_is_refused(tmp_path: Path) -> None:
+    # Ray itself would try for ever.
+    done = arbor("run", LANDSCAPE, "--dir", tmp_path, RAY_ADDRESS="127.0.0.1:1")
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: cannot reach Ray at 127.0.0.1:1 (RAY_ADDRESS)")
+
+
 def recorded_campaign(directory: Path) -> Path:
     """Record the start of a campaign, as a driver does that is killed soon after."""
     log = ParquetLog.open(CampaignDirectory(directory).log, "c1")

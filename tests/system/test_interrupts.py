@@ -49,7 +49,8 @@ def test_no_server_outlives_an_interrupted_driver(tmp_path: Path) -> None:
         first.require_no_orphans()
         first.require_quiet()
     paused = read_log(directory)
-    assert isinstance(paused[-1].event, CampaignPaused)
+    # What the bench was doing may still land behind it.
+    assert len(only(paused, CampaignPaused)) == 1
     with driver(directory, "resume", directory) as second:
         second.wait_for(lambda log: len(log) > len(paused) and second.servers(), "server")
         # The whole group, as a terminal does: servers, actors and Ray hear it too.

@@ -14,7 +14,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.campaigns import LIMIT_S, REPOSITORY, arbor, environment
+from arbor.events.campaign import CampaignPaused
+from arbor.events.evidence import PairMeasured
+from tests.system.campaigns import (
+    LIMIT_S,
+    REPOSITORY,
+    arbor,
+    environment,
+    landscape,
+    only,
+    read_log,
+)
 
 pytestmark = pytest.mark.system
 
@@ -38,12 +48,11 @@ def free_ports(num: int) -> list[int]:
 class Head:
     """A head node of our own, apart from any other Ray on this machine."""
 
-    address: str
     dashboard: str
     variables: dict[str, str]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def head() -> Iterator[Head]:
     # Ray's socket names are too long below pytest's own folders.
     with tempfile.TemporaryDirectory(prefix="arbor-ray-", ignore_cleanup_errors=True) as folder:
@@ -83,7 +92,7 @@ def head() -> Iterator[Head]:
             )
         try:
             _wait_until_listening(process, dashboard, Path(out.name))
-            yield Head(f"127.0.0.1:{gcs}", f"http://127.0.0.1:{dashboard}", variables)
+            yield Head(f"http://127.0.0.1:{dashboard}", variables)
         finally:
             process.terminate()
             process.wait(LIMIT_S)
@@ -100,12 +109,10 @@ def _wait_until_listening(process: "subprocess.Popen[bytes]", port: int, out: Pa
         time.sleep(0.1)
 
 
-def test_a_campaign_runs_as_a_job(head: Head) -> None:
-    # One start of Ray: the head; the job's driver joins it.
-    command = ["python", "-m", "arbor", "run", "examples/landscape.yaml"]
-    submit = [BIN / "ray", "job", "submit", "--address", head.dashboard, "--working-dir", "."]
+def job(head: Head, command: str, *arguments: str | Path) -> str:
+    """Run ``ray job`` against a head; return what it printed."""
     done = subprocess.run(
-        [*submit, "--", *command],
+        ["ray", "job", command, "--address", head.dashboard, *arguments],
         cwd=REPOSITORY,
         env=head.variables,
         capture_output=True,
@@ -114,14 +121,35 @@ def test_a_campaign_runs_as_a_job(head: Head) -> None:
         timeout=LIMIT_S,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "succeeded" in done.stdout
-    assert "the campaign is over" in done.stdout
-    place = re.search(r"campaign directory (\S+)", done.stdout)
+    return done.stdout
+
+
+def test_a_campaign_runs_as_a_job(head: Head) -> None:
+    # One start of Ray for both tests: the head; the jobs' drivers join it.
+    command = ("python", "-m", "arbor", "run", "examples/landscape.yaml")
+    printed = job(head, "submit", "--working-dir", ".", "--", *command)
+    assert "succeeded" in printed
+    assert "the campaign is over" in printed
+    place = re.search(r"campaign directory (\S+)", printed)
     assert place is not None
     directory = Path(place[1])
     assert arbor("audit", directory).returncode == 0
-    assert "give --dir on a disk that stays" in done.stdout
+    assert "give --dir on a disk that stays" in printed
     _require_small_upload(directory.parents[1])
+
+
+def test_a_job_that_is_stopped_pauses(head: Head, tmp_path: Path) -> None:
+    directory = tmp_path / "campaign"
+    file = landscape(tmp_path / "campaign.yaml")
+    command = ("python", "-m", "arbor", "run", file, "--dir", directory)
+    options = ("--no-wait", "--submission-id", "stopped", "--working-dir", ".")
+    job(head, "submit", *options, "--", *command)
+    deadline = time.monotonic() + LIMIT_S
+    while not only(read_log(directory), PairMeasured):
+        assert time.monotonic() < deadline, job(head, "logs", "stopped")
+        time.sleep(0.1)
+    job(head, "stop", "stopped")
+    assert only(read_log(directory), CampaignPaused)
 
 
 def _require_small_upload(package: Path) -> None:

@@ -1,0 +1,50 @@
+"""Gains that could not be shown are measured again, with longer series, when time is left."""
+
+from pathlib import Path
+
+from arbor.core.campaign import Campaign, CampaignBudget
+from arbor.events.choice import ActionProposed
+from arbor.events.evidence import BenchmarkMeasured
+from arbor.events.requests import MeasurementRequested
+from tests.fakes.simulation import Simulation
+
+
+def _simulation(folder: Path, wall_s: float) -> Simulation:
+    campaign = Campaign(target="landscape", budget=CampaignBudget(wall=wall_s))
+    simulation = Simulation(folder, campaign=campaign)
+    simulation.run()
+    return simulation
+
+
+def test_an_inconclusive_gain_gets_a_longer_series_once_nothing_else_is_left(
+    tmp_path: Path,
+) -> None:
+    simulation = _simulation(tmp_path, 900.0)
+    looks = [e for e in simulation.of_kind(ActionProposed) if e.reason.startswith("inconclusive")]
+    assert looks
+    normal = simulation.campaign.measure.max_pairs
+    state = simulation.state()
+    for look in looks:
+        first = state.tree.actions[look.revives or ""]
+        effect = state.tree.node(first.node_id or "").effect
+        assert effect is not None
+        assert effect.ratio > simulation.campaign.measure.min_gain_ratio
+        asked = [
+            r
+            for r in simulation.of_kind(MeasurementRequested)
+            if r.action_id == look.action_id and r.purpose == "benchmark"
+        ]
+        assert all(r.max_pairs in {2 * normal, 4 * normal} for r in asked)
+    longest = max(
+        r.effect.num_pairs
+        for r in simulation.of_kind(BenchmarkMeasured)
+        if r.purpose == "benchmark"
+    )
+    assert longest > normal
+
+
+def test_short_campaigns_spend_nothing_on_second_looks(tmp_path: Path) -> None:
+    simulation = _simulation(tmp_path, 150.0)
+    proposed = simulation.of_kind(ActionProposed)
+    assert proposed
+    assert not any(e.reason.startswith("inconclusive") for e in proposed)
