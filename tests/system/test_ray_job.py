@@ -29,7 +29,7 @@ from tests.system.campaigns import (
 pytestmark = pytest.mark.system
 
 BIN = Path(sys.executable).parent
-MAX_UPLOAD_BYTES = 8 * 2**20
+MAX_UPLOAD_BYTES = 4 * 2**20
 
 
 def free_ports(num: int) -> list[int]:
