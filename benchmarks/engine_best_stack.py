@@ -1,11 +1,12 @@
 """The best stack of the engine's switches, by a long offline search without Arbor's tree.
 
     python benchmarks/engine_best_stack.py                   # search; writes the best stack
+    python benchmarks/engine_best_stack.py --start DIR       # begin with a campaign's final stack
     python benchmarks/engine_best_stack.py --against DIR     # compare a campaign's final stack
 
-The search is coordinate ascent with restarts from what was found: every switch and number of the
-catalog is tried on the current best, added or taken away, until a whole pass changes nothing. It
-has no budget and no priors; changes that fail the accuracy gate or crash are refused.
+The search is coordinate ascent: every switch and number of the catalog is tried on the current
+best, added or taken away, until a whole pass changes nothing. It has no budget and no priors;
+changes that fail the accuracy gate or crash are refused and not tried again.
 """
 
 import argparse
@@ -33,10 +34,10 @@ from arbor.targets.registry import create_target
 
 RESULTS = Path(__file__).parent / "results"
 BEST = RESULTS / "engine_best_stack.json"
-NUM_PAIRS = 5
-WINDOW_S = 1.2
-MIN_GAIN = 1.003
-MAX_PASSES = 4
+NUM_PAIRS = 3
+WINDOW_S = 1.0
+MIN_GAIN = 1.005
+MAX_PASSES = 3
 NUM_POINTS = 6
 FINAL_PAIRS = 12
 
@@ -73,6 +74,7 @@ class Search:
         self._baseline = dict(place.target.baseline_config())
         self._reference = place.target.reference(self._arms.get(self._root))
         self.num_measured = 0
+        self._refused: set[str] = set()
 
     def commit(self, stack: Stack) -> str:
         """Return the commit of a stack."""
@@ -127,15 +129,17 @@ class Search:
 
     def _try(self, name: str, candidate: Stack, stack: Stack) -> bool:
         commit, incumbent = self.commit(candidate), self.commit(stack)
-        if commit == incumbent:
+        if commit == incumbent or name in self._refused:
             return False
         try:
             if not self.is_accurate(commit, claims_exact=False):
+                self._refused.add(name)
                 print(f"  {name}: not accurate", flush=True)
                 return False
             values = self.ratio(commit, incumbent, NUM_PAIRS)
         except ServerFailedError as error:
             self._arms.drop(commit)
+            self._refused.add(name)
             print(f"  {name}: {error}", flush=True)
             return False
         gain = math.exp(statistics.median(values))
@@ -155,14 +159,22 @@ def report(rows: list[dict[str, object]]) -> None:
     BEST.write_text(json.dumps(rows, indent=2) + "\n")
 
 
-def search() -> None:
+def final_stack(directory: Path) -> Stack:
+    """Return the edits that a campaign's final stack makes to the baseline."""
+    state = open_campaign(directory).state()
+    config = state.tree.config_at(state.tree.current_id)
+    baseline = state.tree.root_config
+    return tuple(Edit(key=k, value=v) for k, v in sorted(config.items()) if baseline[k] != v)
+
+
+def search(start: Stack) -> None:
     """Search for the best stack and write it."""
     target = create_target("engine", {})
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         engine = Search(place_for(Path(folder), target), target.actions(probe_hardware()))
         try:
-            stack = engine.run(())
+            stack = engine.run(start)
             values = engine.ratio(engine.commit(stack), engine.commit(()), FINAL_PAIRS)
         finally:
             engine.close()
@@ -194,10 +206,7 @@ def against(directory: Path) -> int:
     """Compare a campaign's final stack with the best stack; return the exit code."""
     rows = json.loads(BEST.read_text())
     best = next(row["value"] for row in rows if row["name"] == "best stack")
-    state = open_campaign(directory).state()
-    config = state.tree.config_at(state.tree.current_id)
-    baseline = dict(create_target("engine", {}).baseline_config())
-    final = tuple(Edit(key=k, value=v) for k, v in sorted(config.items()) if baseline[k] != v)
+    final = final_stack(directory)
     stack = tuple(Edit(key=key, value=value) for key, value in sorted(best.items()))
     target = create_target("engine", {})
     with tempfile.TemporaryDirectory() as folder:
@@ -218,8 +227,9 @@ def against(directory: Path) -> int:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--start", type=Path, help="campaign directory to begin with")
     parser.add_argument("--against", type=Path, help="campaign directory to compare")
     arguments = parser.parse_args()
     if arguments.against is not None:
         sys.exit(against(arguments.against))
-    search()
+    search(final_stack(arguments.start) if arguments.start is not None else ())
