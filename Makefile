@@ -9,7 +9,9 @@ BUDGET ?= 5m
 
 # An installed torch (a ROCm or CUDA container) is seen and kept.
 $(VENV)/.made:
-	$(PYTHON) -m venv --system-site-packages $(VENV)
+	$(PYTHON) -c "import torch" 2>/dev/null \
+		&& $(PYTHON) -m venv --system-site-packages $(VENV) \
+		|| $(PYTHON) -m venv $(VENV)
 	touch $@
 
 $(VENV)/.run: pyproject.toml $(VENV)/.made

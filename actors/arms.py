@@ -68,6 +68,12 @@ class Arms:
         self._unit_s[commit] = sample.duration_s * unit / num_requests
         return sample
 
+    def retain(self, *commits: str) -> None:
+        """End the servers of all other commits, so that none of these has to make room."""
+        for commit, slot in list(self._running):
+            if commit not in commits:
+                self.drop(commit, slot)
+
     def drop(self, commit: str, slot: str = "a") -> None:
         """End a server; harmless when it does not run."""
         entry = self._running.pop((commit, slot), None)

@@ -80,6 +80,12 @@ class Measurement:
             "benchmark": self._benchmark,
             "revalidation": self._revalidation,
         }[self._asked.purpose]
+        # The incumbent stays up beside the candidate: an accuracy check needs no baseline server
+        # once the reference is taken, and the parent is what the benchmark compares with next.
+        is_compared = self._asked.purpose != "accuracy"
+        self._arms.retain(
+            self._commit, self._asked.parent_commit, *((self._incumbent,) if is_compared else ())
+        )
         try:
             work()
         except ServerFailedError as error:

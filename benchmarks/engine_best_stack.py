@@ -16,7 +16,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from arbor.actors.arms import Arms
@@ -37,7 +38,7 @@ BEST = RESULTS / "engine_best_stack.json"
 NUM_PAIRS = 3
 WINDOW_S = 1.0
 MIN_GAIN = 1.005
-MAX_PASSES = 3
+NUM_PASSES = 3
 NUM_POINTS = 6
 FINAL_PAIRS = 12
 
@@ -48,6 +49,14 @@ def merged(stack: Stack, edits: Sequence[Edit]) -> Stack:
     """Return a stack with further edits; later ones win."""
     values = {edit.key: edit for edit in (*stack, *edits)}
     return tuple(values[key] for key in sorted(values))
+
+
+def without(stack: Stack, keys: frozenset[str]) -> Stack:
+    """Return a stack without the edits of some keys."""
+    return tuple(edit for edit in stack if edit.key not in keys)
+
+
+Move = Callable[[Stack], Stack]
 
 
 def points(parameter: Parameter) -> list[Edit]:
@@ -100,32 +109,35 @@ class Search:
         sample = self._place.target.accuracy(self._arms.get(commit), self._reference)
         return gate_violation(sample, GateSettings(), claims_exact=claims_exact) is None
 
-    def moves(self, stack: Stack) -> Iterator[tuple[str, Stack]]:
-        """Yield all stacks that differ in one template or one number."""
-        config = {**self._baseline, **{edit.key: edit.value for edit in stack}}
+    def moves(self) -> list[tuple[str, Move]]:
+        """Return every change of one template or one number, as name and function of a stack."""
+        found: list[tuple[str, Move]] = []
         for template in self._templates:
             variants = [(*template.edits, e) for p in template.space for e in points(p)]
             for edits in variants or [template.edits]:
-                if any(config[edit.key] != edit.value for edit in edits):
-                    text = ", ".join(f"{edit.key}={edit.value}" for edit in edits)
-                    yield f"+ {text}", merged(stack, edits)
-            keys = {edit.key for edit in template.edits}
-            kept = tuple(edit for edit in stack if edit.key not in keys)
-            if keys and kept != stack:
-                yield f"- {template.template_id}", kept
+                text = ", ".join(f"{edit.key}={edit.value}" for edit in edits)
+                found.append((f"+ {text}", partial(merged, edits=edits)))
+            keys = frozenset(edit.key for edit in template.edits)
+            if keys:
+                found.append((f"- {template.template_id}", partial(without, keys=keys)))
+        return found
 
-    def run(self, stack: Stack) -> Stack:
-        """Return a stack that no single change improves."""
-        for number in range(1, MAX_PASSES + 1):
+    def run(self, stack: Stack, num_passes: int) -> Stack:
+        """Return a stack that no single change improves, or the best after some passes."""
+        for number in range(1, num_passes + 1):
             has_changed = False
-            for name, candidate in self.moves(stack):
-                better = self._try(name, candidate, stack)
-                if better:
+            for name, move in self.moves():
+                candidate = self._settled(move(stack))
+                if self._try(name, candidate, stack):
                     stack, has_changed = candidate, True
             print(f"pass {number}: {len(stack)} edits", flush=True)
             if not has_changed:
                 break
         return stack
+
+    def _settled(self, stack: Stack) -> Stack:
+        """Return a stack without the edits that the baseline holds anyway."""
+        return tuple(edit for edit in stack if self._baseline[edit.key] != edit.value)
 
     def _try(self, name: str, candidate: Stack, stack: Stack) -> bool:
         commit, incumbent = self.commit(candidate), self.commit(stack)
@@ -167,14 +179,14 @@ def final_stack(directory: Path) -> Stack:
     return tuple(Edit(key=k, value=v) for k, v in sorted(config.items()) if baseline[k] != v)
 
 
-def search(start: Stack) -> None:
+def search(start: Stack, num_passes: int) -> None:
     """Search for the best stack and write it."""
     target = create_target("engine", {})
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         engine = Search(place_for(Path(folder), target), target.actions(probe_hardware()))
         try:
-            stack = engine.run(start)
+            stack = engine.run(start, num_passes)
             values = engine.ratio(engine.commit(stack), engine.commit(()), FINAL_PAIRS)
         finally:
             engine.close()
@@ -229,7 +241,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--start", type=Path, help="campaign directory to begin with")
     parser.add_argument("--against", type=Path, help="campaign directory to compare")
+    parser.add_argument("--passes", type=int, default=NUM_PASSES, help="passes at most")
     arguments = parser.parse_args()
     if arguments.against is not None:
         sys.exit(against(arguments.against))
-    search(final_stack(arguments.start) if arguments.start is not None else ())
+    start = final_stack(arguments.start) if arguments.start is not None else ()
+    search(start, arguments.passes)

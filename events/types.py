@@ -201,6 +201,8 @@ class ScoreTerms(Value):
     num_tries: int
     num_category_tries: int
     exploration: float
+    unlocked_gain_ratio: float = 0.0
+    """Discounted expected gain of the best action that only this one makes possible."""
 
 
 class ReviveCondition(Value):

@@ -9,8 +9,9 @@ from arbor.replay.story import Story
 SCORE_FORMS = {
     "risk_averse": (
         "Candidates were ranked with the form `risk_averse`:"
-        " h = g (1 - r_acc)(1 - r_crash) m_gap / c + C_s ln N / (1 + n_cat)."
-        " The paper prints the same terms with risk and urgency in the denominator"
+        " h = (g + u)(1 - r_acc)(1 - r_crash) m_gap / c + C_s ln N / (1 + n_cat)."
+        " u is half the expected gain of the best action that only this one makes possible."
+        " The paper prints the same terms but u with risk and urgency in the denominator"
         " (`as_printed`), which ranks riskier actions higher against its own text."
     ),
     "as_printed": (

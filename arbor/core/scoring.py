@@ -7,7 +7,10 @@ Source: Arbor (arXiv 2606.12563). The paper prints
 so that a riskier and a more urgent action would score higher and lower, against its own words.
 ``as_printed`` is that formula; ``risk_averse`` (the default) multiplies instead of dividing:
 
-    h(a) = g (1 - r_acc) (1 - r_crash) m_gap / c + C_s ln N / (1 + n_cat)
+    h(a) = (g + u) (1 - r_acc) (1 - r_crash) m_gap / c + C_s ln N / (1 + n_cat)
+
+Its u is ours: the discounted gain of the best action that only this one makes possible, since a
+cheap enabler with little gain of its own would otherwise wait until the budget is gone.
 """
 
 import math
@@ -17,6 +20,8 @@ from arbor.core.tree import Status, Tree
 from arbor.events.settings import SearchSettings
 from arbor.events.types import ActionTemplate, ScoreTerms
 
+UNLOCK_DISCOUNT = 0.5
+"""What an action that becomes possible counts, against one that is possible now."""
 PRIOR_WEIGHT = 4.0
 """Pseudo-observations behind a catalog's failure rates."""
 SPEEDUP_PRIOR_WEIGHT = 1.0
@@ -43,6 +48,7 @@ def score(form: Literal["risk_averse", "as_printed"], terms: ScoreTerms) -> floa
     )
     if form == "as_printed":
         return gain / (terms.cost_ratio * safety * terms.gap_ratio) + bonus
+    gain += terms.unlocked_gain_ratio
     return gain * safety * terms.gap_ratio / terms.cost_ratio + bonus
 
 
@@ -75,6 +81,22 @@ def _speedup(tree: Tree, template: ActionTemplate) -> float:
             log_sum += math.log(implied_speedup(node.effect.ratio, share))
         weight += 1.0
     return max(1.0 + 1e-6, math.exp(log_sum / weight))
+
+
+def _unlocked_gain(tree: Tree, template: ActionTemplate) -> float:
+    """Return the largest expected gain among untried templates that only lack these edits."""
+    config = tree.config_at(tree.current_id)
+    after = {**config, **{edit.key: edit.value for edit in template.edits}}
+    profile = tree.profile_at(tree.current_id)
+    gains = [0.0]
+    for other in tree.templates.values():
+        is_possible = all(config.get(r.key) in r.any_of for r in other.requires)
+        becomes_possible = all(after.get(r.key) in r.any_of for r in other.requires)
+        is_fresh = all(a.node_id is None for a in tree.history(other.template_id))
+        if becomes_possible and not is_possible and is_fresh:
+            share = profile.share_of(other.category) if profile is not None else 1.0
+            gains.append(expected_gain(share, other.prior_speedup_ratio))
+    return UNLOCK_DISCOUNT * max(gains)
 
 
 def score_terms(
@@ -114,4 +136,5 @@ def score_terms(
         num_tries=len(tried),
         num_category_tries=len(of_category),
         exploration=settings.exploration,
+        unlocked_gain_ratio=_unlocked_gain(tree, template),
     )

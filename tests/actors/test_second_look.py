@@ -6,11 +6,17 @@ from arbor.core.campaign import Campaign, CampaignBudget
 from arbor.events.choice import ActionProposed
 from arbor.events.evidence import BenchmarkMeasured
 from arbor.events.requests import MeasurementRequested
+from arbor.events.settings import MeasureSettings
 from tests.fakes.simulation import Simulation
 
 
-def _simulation(folder: Path, wall_s: float) -> Simulation:
-    campaign = Campaign(target="landscape", budget=CampaignBudget(wall=wall_s))
+def _simulation(folder: Path, wall_s: float, max_pairs: int = 5) -> Simulation:
+    """Run a campaign whose series are too short for the smaller gains of the surface."""
+    campaign = Campaign(
+        target="landscape",
+        budget=CampaignBudget(wall=wall_s),
+        measure=MeasureSettings(max_pairs=max_pairs),
+    )
     simulation = Simulation(folder, campaign=campaign)
     simulation.run()
     return simulation
