@@ -1,10 +1,11 @@
 """What actors say about their own running: JSON lines, one file an actor; never the truth."""
 
 from pathlib import Path
-from typing import cast
+from typing import TextIO, cast
 
 import structlog
 
+from arbor.actors.tolerant_file import TolerantFile
 from arbor.core.layout import CampaignDirectory
 
 
@@ -13,12 +14,9 @@ def operations_log(directory: Path, actor: str) -> structlog.typing.FilteringBou
 
     Events in the log of events are what counts; these lines are for whoever debugs a process.
     """
-    folder = CampaignDirectory(directory).logs
-    folder.mkdir(parents=True, exist_ok=True)
-    # Line-buffered, so that a killed process leaves whole lines.
-    file = (folder / f"{actor}.jsonl").open("a", encoding="utf-8", buffering=1)
+    file = TolerantFile(CampaignDirectory(directory).logs / f"{actor}.jsonl")
     logger = structlog.wrap_logger(
-        structlog.WriteLogger(file),
+        structlog.WriteLogger(cast("TextIO", file)),
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),

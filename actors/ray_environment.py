@@ -1,11 +1,8 @@
 """What Ray needs and must not do, set before it is imported: it reads these once, at import."""
 
-import io
 import os
 import secrets
 import sys
-from contextlib import suppress
-from pathlib import Path
 
 from arbor.events.errors import ArborError
 
@@ -30,21 +27,3 @@ def prepare() -> None:
         raise ArborError("ray was imported before its environment was prepared")
     os.environ["RAY_AUTH_MODE"] = "token"
     os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
-
-
-class RayMessages(io.TextIOBase):
-    """Takes what Ray prints about restarts and ended workers; the log has what matters of it.
-
-    Ray's own switches for quiet do not cover these lines. A full disk only loses them.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def write(self, text: str) -> int:
-        """Append text to the file."""
-        with suppress(OSError):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(text)
-        return len(text)

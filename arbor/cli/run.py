@@ -26,6 +26,7 @@ from arbor.actors.ownership import (
     write_campaign_file,
 )
 from arbor.actors.processes import place_for
+from arbor.actors.tolerant_file import TolerantFile
 from arbor.cli.progress import ProgressView
 from arbor.core.campaign import (
     Campaign,
@@ -187,7 +188,8 @@ def _drive(
             "give --dir on a disk that stays",
             soft_wrap=True,
         )
-    messages = ray_environment.RayMessages(CampaignDirectory(path).logs / RAY_MESSAGES)
+    # Ray's own switches for quiet leave what it prints about restarts and ended workers.
+    messages = TolerantFile(CampaignDirectory(path).logs / RAY_MESSAGES)
     with redirect_stdout(messages):
         try:
             begin = time.monotonic()
