@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from arbor.core.measure.sequential import expected_pairs
 from arbor.core.scoring import score, score_terms
 from arbor.core.state import CampaignState
 from arbor.core.tree import OPEN_STATUSES, Action, Status
@@ -93,13 +94,21 @@ def second_look(state: CampaignState, last: Action) -> str | None:
 
 
 def series_length(state: CampaignState, template_id: str) -> int:
-    """Return the longest series of a template's benchmark, doubled for every second look."""
+    """Return the longest series of a template's benchmark, in pairs.
+
+    As many as fit into ``measure.series_s`` at the present length of a pair; doubled for every
+    second look.
+    """
     measure = state.settings.measure
+    longest = measure.max_pairs
+    if state.pair_s:
+        fitting = int(measure.series_s / state.pair_s)
+        longest = min(longest, max(measure.min_pairs + 1, fitting))
     num_looks = sum(
         state.tree.is_inconclusive(action, measure.min_gain_ratio)
         for action in state.tree.history(template_id)
     )
-    return measure.max_pairs * (1 << min(num_looks, MAX_DOUBLINGS))
+    return longest * (1 << min(num_looks, MAX_DOUBLINGS))
 
 
 def proposals(state: CampaignState) -> tuple[ActionProposed, ...]:
@@ -150,13 +159,24 @@ def mean_cost_s(state: CampaignState) -> float:
     return sum(costs) / len(costs) if costs else 1.0
 
 
+def _extra_series_s(state: CampaignState, ratio: float) -> float:
+    """Return the seconds beyond the shortest series that showing a ratio should take."""
+    if state.noise is None or state.pair_s is None:
+        return 0.0
+    measure = state.settings.measure
+    num = expected_pairs(ratio, state.noise.effect.sd_log_ratio, measure)
+    return (num - measure.min_pairs) * state.pair_s
+
+
 def scores(state: CampaignState) -> Iterator[ActionScored]:
     """Yield a fresh score for every candidate."""
     settings = state.settings.search
     unit = mean_cost_s(state)
     for action in state.tree.candidates():
         template = state.tree.templates[action.template_id]
-        terms = score_terms(state.tree, template, settings, unit)
+        terms = score_terms(
+            state.tree, template, settings, unit, lambda ratio: _extra_series_s(state, ratio)
+        )
         yield ActionScored(
             action_id=action.action_id,
             node_id=state.tree.current_id,

@@ -48,9 +48,11 @@ class MeasureSettings(Value):
     """A keep needs the lower bound of its interval above this ratio."""
     min_pairs: int = Field(default=3, ge=2)
     max_pairs: int = Field(default=12, ge=2)
+    series_s: float = Field(default=24.0, gt=0)
+    """Longest series in seconds, so that small gains wait until windows are short."""
     window_s: float = Field(default=1.2, gt=0)
     """Aimed length of one benchmark window on the incumbent."""
-    noise_pairs: int = Field(default=4, ge=2)
+    noise_pairs: int = Field(default=3, ge=2)
     """Pairs of identical arms for the calibration of noise."""
     final_starts: int = Field(default=2, ge=1)
     """Server starts per arm for the final claim."""

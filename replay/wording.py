@@ -10,7 +10,8 @@ SCORE_FORMS = {
     "risk_averse": (
         "Candidates were ranked with the form `risk_averse`:"
         " h = (g + u)(1 - r_acc)(1 - r_crash) m_gap / c + C_s ln N / (1 + n_cat)."
-        " u is half the expected gain of the best action that only this one makes possible."
+        " u is a quarter of the expected gain of the best action that only this one makes"
+        " possible."
         " The paper prints the same terms but u with risk and urgency in the denominator"
         " (`as_printed`), which ranks riskier actions higher against its own text."
     ),

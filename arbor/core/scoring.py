@@ -14,13 +14,14 @@ cheap enabler with little gain of its own would otherwise wait until the budget 
 """
 
 import math
+from collections.abc import Callable
 from typing import Literal
 
 from arbor.core.tree import Status, Tree
 from arbor.events.settings import SearchSettings
 from arbor.events.types import ActionTemplate, ScoreTerms
 
-UNLOCK_DISCOUNT = 0.5
+UNLOCK_DISCOUNT = 0.25
 """What an action that becomes possible counts, against one that is possible now."""
 PRIOR_WEIGHT = 4.0
 """Pseudo-observations behind a catalog's failure rates."""
@@ -100,7 +101,11 @@ def _unlocked_gain(tree: Tree, template: ActionTemplate) -> float:
 
 
 def score_terms(
-    tree: Tree, template: ActionTemplate, settings: SearchSettings, mean_cost_s: float
+    tree: Tree,
+    template: ActionTemplate,
+    settings: SearchSettings,
+    mean_cost_s: float,
+    extra_cost_s: Callable[[float], float] = lambda _ratio: 0.0,
 ) -> ScoreTerms:
     """Return the terms of a candidate at the current node.
 
@@ -109,6 +114,8 @@ def score_terms(
         template: the candidate's template.
         settings: form, exploration and goal.
         mean_cost_s: mean cost of the catalog, the unit of cost.
+        extra_cost_s: seconds of measurement beyond the shortest series that showing an expected
+            ratio should take: small gains are cheaper to show once windows are short.
     """
     tried = [a for a in tree.actions.values() if a.outcome in _TRIED and a.node_id is not None]
     same = [a for a in tried if tree.templates[a.template_id].layer == template.layer]
@@ -122,10 +129,12 @@ def score_terms(
     share = profile.share_of(template.category) if profile is not None else 1.0
     gained = math.log(max(1.0, tree.gain_ratio(tree.current_id)))
     gap = 1.0 - gained / math.log(settings.goal_ratio)
+    speedup = _speedup(tree, template)
+    ratio = 1.0 / (1.0 - min(0.9, expected_gain(share, speedup)))
     return ScoreTerms(
         share_ratio=share,
-        speedup_ratio=_speedup(tree, template),
-        cost_ratio=template.cost_s / mean_cost_s,
+        speedup_ratio=speedup,
+        cost_ratio=(template.cost_s + extra_cost_s(ratio)) / mean_cost_s,
         accuracy_risk_ratio=_posterior(
             template.prior_accuracy_risk_ratio, PRIOR_WEIGHT, inexact, len(same)
         ),

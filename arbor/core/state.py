@@ -12,7 +12,7 @@ from arbor.core.tree import Action, Status, Tree
 from arbor.events.base import Recorded
 from arbor.events.campaign import CampaignEnded, CampaignPaused, CampaignResumed, CampaignStarted
 from arbor.events.choice import ActionDispatched, ActionProposed, ActionScored, ActionWithdrawn
-from arbor.events.evidence import NoiseCalibrated, ProfileTaken
+from arbor.events.evidence import NoiseCalibrated, PairMeasured, ProfileTaken
 from arbor.events.judgement import IntrospectionRecorded, KeepRevoked, RootCauseFound
 from arbor.events.limits import ActionVetoed, ConstraintLifted, ConstraintPublished
 from arbor.events.outcome import ActionKept, ActionReverted, Crashed
@@ -23,6 +23,7 @@ from arbor.events.work import AttemptStarted, TrialMeasured
 _CHANGES_SCORES = (
     ActionProposed,
     ProfileTaken,
+    NoiseCalibrated,
     ActionKept,
     ActionReverted,
     RootCauseFound,
@@ -77,6 +78,8 @@ class CampaignState:
     """Seconds that the calibration of noise took, the yardstick for the final claim."""
     trial_seconds: list[float] = field(default_factory=list)
     """Seconds from dispatch to outcome of finished actions, over their expected cost."""
+    pair_s: float | None = None
+    """Seconds of both windows of the latest pair."""
     dispatched_at: dict[str, datetime] = field(default_factory=dict)
     """Action to the time of its latest dispatch."""
     dispatched_s: dict[str, float] = field(default_factory=dict)
@@ -201,6 +204,10 @@ def _calibrated(state: CampaignState, event: NoiseCalibrated, recorded: Recorded
         state.noise_s = (recorded.recorded_at - begun).total_seconds()
 
 
+def _paired(state: CampaignState, event: PairMeasured, _recorded: Recorded) -> None:
+    state.pair_s = event.candidate.duration_s + event.incumbent.duration_s
+
+
 def _scored(state: CampaignState, _event: ActionScored, recorded: Recorded) -> None:
     # What was folded when it was scored, not when it landed.
     state.scored_after = max(state.scored_after, recorded.decided_after or 0)
@@ -256,6 +263,7 @@ _HANDLERS: Dispatcher[CampaignState] = Dispatcher(
         CampaignResumed: _resumed,
         CampaignEnded: _ended,
         NoiseCalibrated: _calibrated,
+        PairMeasured: _paired,
         ActionScored: _scored,
         ActionDispatched: _dispatched,
         AttemptStarted: _attempted,

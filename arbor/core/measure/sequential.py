@@ -50,3 +50,16 @@ def mde_ratio(sd_log_ratio: float, settings: MeasureSettings, power: float = 0.8
     radius = mixture_radius(num, sd_log_ratio, settings.alpha)
     reach = float(ndtri(power)) * sd_log_ratio / math.sqrt(num)
     return settings.min_gain_ratio * math.exp(radius + reach)
+
+
+def expected_pairs(ratio: float, sd_log_ratio: float, settings: MeasureSettings) -> int:
+    """Return how many pairs it should take to show a gain of ``ratio``.
+
+    The smallest number at which the radius of the interval is below the gain beyond the smallest
+    one that counts; ``max_pairs`` when none is.
+    """
+    margin = math.log(max(ratio, 1e-9) / settings.min_gain_ratio)
+    for num in range(settings.min_pairs, settings.max_pairs):
+        if mixture_radius(num, sd_log_ratio, settings.alpha) < margin:
+            return num
+    return settings.max_pairs

@@ -63,9 +63,10 @@ def _application(concurrency: int) -> list[ActionTemplate]:
                     log=True,
                 ),
             ),
-            unlocked_by=("batched_decode",),
+            # one at a time they only wait for each other
+            requires=requires("application.decode_batching", True),
             prior_speedup_ratio=1.4,
-            cost_s=45.0,
+            cost_s=30.0,
         ),
         ActionTemplate(
             template_id="prefix_reuse",
