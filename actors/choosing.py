@@ -13,10 +13,6 @@ MAX_DOUBLINGS = 2
 """A series is at most this often doubled by second looks."""
 
 
-def _meets_requirements(template: ActionTemplate, config: Mapping[str, Scalar]) -> bool:
-    return all(config.get(r.key) in r.any_of for r in template.requires)
-
-
 def _changes_something(template: ActionTemplate, config: Mapping[str, Scalar]) -> bool:
     return bool(template.space) or any(config.get(e.key) != e.value for e in template.edits)
 

@@ -67,6 +67,12 @@ def implied_speedup(ratio: float, share_ratio: float) -> float:
     return 1.0 / (1.0 - max(-1.0, min(0.95, removed)))
 
 
+def _share(tree: Tree, node_id: str, template: ActionTemplate) -> float:
+    """Return the touched share of the time at a node; all of it while no profile is known."""
+    profile = tree.profile_at(node_id)
+    return profile.share_of(template.category) if profile is not None else 1.0
+
+
 def _speedup(tree: Tree, template: ActionTemplate) -> float:
     """Return the template's speed-up, shrunk towards what its earlier tries measured."""
     log_sum = SPEEDUP_PRIOR_WEIGHT * math.log(template.prior_speedup_ratio)
@@ -75,8 +81,7 @@ def _speedup(tree: Tree, template: ActionTemplate) -> float:
         if action.node_id is None or action.outcome not in _TRIED:
             continue
         node = tree.node(action.node_id)
-        profile = tree.profile_at(node.parent_id or tree.current_id)
-        share = profile.share_of(template.category) if profile is not None else 1.0
+        share = _share(tree, node.parent_id or tree.current_id, template)
         # A crash or a failed gate says that nothing was gained there.
         if node.effect is not None:
             log_sum += math.log(implied_speedup(node.effect.ratio, share))
@@ -88,14 +93,13 @@ def _unlocked_gain(tree: Tree, template: ActionTemplate) -> float:
     """Return the largest expected gain among untried templates that only lack these edits."""
     config = tree.config_at(tree.current_id)
     after = {**config, **{edit.key: edit.value for edit in template.edits}}
-    profile = tree.profile_at(tree.current_id)
     gains = [0.0]
     for other in tree.templates.values():
         is_possible = all(config.get(r.key) in r.any_of for r in other.requires)
         becomes_possible = all(after.get(r.key) in r.any_of for r in other.requires)
         is_fresh = all(a.node_id is None for a in tree.history(other.template_id))
         if becomes_possible and not is_possible and is_fresh:
-            share = profile.share_of(other.category) if profile is not None else 1.0
+            share = _share(tree, tree.current_id, other)
             gains.append(expected_gain(share, other.prior_speedup_ratio))
     return UNLOCK_DISCOUNT * max(gains)
 
@@ -125,8 +129,7 @@ def score_terms(
         a.outcome is Status.REVERTED and "accuracy" in tree.node(a.node_id or "").reason
         for a in same
     )
-    profile = tree.profile_at(tree.current_id)
-    share = profile.share_of(template.category) if profile is not None else 1.0
+    share = _share(tree, tree.current_id, template)
     gained = math.log(max(1.0, tree.gain_ratio(tree.current_id)))
     gap = 1.0 - gained / math.log(settings.goal_ratio)
     speedup = _speedup(tree, template)
