@@ -4,8 +4,8 @@ from collections import OrderedDict
 from contextlib import ExitStack
 
 from arbor.actors.place import Place
-from arbor.events.types import WindowSample
-from arbor.targets.base import Server
+from arbor.events.types import Load, WindowSample
+from arbor.targets.base import STANDARD_LOAD, Server
 
 MAX_WINDOW_UNITS = 64
 """Longest window, in units of the target's smallest one."""
@@ -57,15 +57,19 @@ class Arms:
             return unit
         return unit * max(1, min(MAX_WINDOW_UNITS, round(window_s / seconds)))
 
-    def window(self, commit: str, slot: str, seed: int, num_requests: int) -> WindowSample:
+    def window(
+        self, commit: str, slot: str, seed: int, num_requests: int, load: Load = STANDARD_LOAD
+    ) -> WindowSample:
         """Play one window on an arm.
 
         Raises:
             ServerFailedError: the server did not start, or failed.
         """
-        sample = self._place.target.benchmark(self.get(commit, slot), seed, num_requests)
-        unit = self._place.target.default_num_requests()
-        self._unit_s[commit] = sample.duration_s * unit / num_requests
+        server = self.get(commit, slot)
+        sample = self._place.target.benchmark(server, seed, num_requests, load)
+        if load == STANDARD_LOAD:
+            unit = self._place.target.default_num_requests()
+            self._unit_s[commit] = sample.duration_s * unit / num_requests
         return sample
 
     def retain(self, *commits: str) -> None:

@@ -1,13 +1,15 @@
 """What to try next: proposals, scores, briefs; pure functions of the campaign's state."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
+from arbor.core.measure.planning import series_plan
 from arbor.core.measure.sequential import expected_pairs
 from arbor.core.scoring import score, score_terms
 from arbor.core.state import CampaignState
 from arbor.core.tree import OPEN_STATUSES, Action, Status
 from arbor.events.choice import ActionProposed, ActionScored, ActionWithdrawn
-from arbor.events.types import ActionTemplate, Scalar
+from arbor.events.types import ActionTemplate, Scalar, SeriesPlan
 
 MAX_DOUBLINGS = 2
 """A series is at most this often doubled by second looks."""
@@ -107,6 +109,18 @@ def series_length(state: CampaignState, template_id: str) -> int:
     return longest * (1 << min(num_looks, MAX_DOUBLINGS))
 
 
+def benchmark_plan(state: CampaignState, template_id: str) -> SeriesPlan:
+    """Return how the next benchmark of a template is measured and judged."""
+    num_tests, num_discoveries = state.requests.num_tests()
+    return series_plan(
+        state.settings.measure,
+        state.noise_pool,
+        num_tests=num_tests,
+        num_discoveries=num_discoveries,
+        max_pairs=series_length(state, template_id),
+    )
+
+
 def proposals(state: CampaignState) -> tuple[ActionProposed, ...]:
     """Return the templates that become candidates at the current node.
 
@@ -155,13 +169,11 @@ def mean_cost_s(state: CampaignState) -> float:
     return sum(costs) / len(costs) if costs else 1.0
 
 
-def _extra_series_s(state: CampaignState, ratio: float) -> float:
+def _extra_series_s(state: CampaignState, plan: SeriesPlan, ratio: float) -> float:
     """Return the seconds beyond the shortest series that showing a ratio should take."""
-    if state.noise is None or state.pair_s is None:
+    if state.pair_s is None:
         return 0.0
-    measure = state.settings.measure
-    num = expected_pairs(ratio, state.noise.effect.sd_log_ratio, measure)
-    return (num - measure.min_pairs) * state.pair_s
+    return (expected_pairs(ratio, plan) - plan.min_pairs) * state.pair_s
 
 
 def scores(state: CampaignState) -> Iterator[ActionScored]:
@@ -170,8 +182,9 @@ def scores(state: CampaignState) -> Iterator[ActionScored]:
     unit = mean_cost_s(state)
     for action in state.tree.candidates():
         template = state.tree.templates[action.template_id]
+        plan = benchmark_plan(state, action.template_id)
         terms = score_terms(
-            state.tree, template, settings, unit, lambda ratio: _extra_series_s(state, ratio)
+            state.tree, template, settings, unit, partial(_extra_series_s, state, plan)
         )
         yield ActionScored(
             action_id=action.action_id,

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from arbor.core.guardrails import Evidence, check
+from arbor.core.measure.sequential import gain_verdict, guard_violation
+from arbor.core.measure.soak import soak_summary, soak_violation
 from arbor.core.rca import diagnose
 from arbor.core.requests import Request
 from arbor.core.state import CampaignState, CrashRecord
 from arbor.core.tree import OPEN_STATUSES, Action, Status
 from arbor.events.base import Event, Recorded
-from arbor.events.evidence import AccuracyMeasured, BenchmarkMeasured
+from arbor.events.evidence import AccuracyMeasured, BenchmarkMeasured, SoakMeasured
 from arbor.events.judgement import (
     IntrospectionRecorded,
     KeepRevoked,
@@ -90,9 +92,21 @@ class Critic:
                     return (self._judge_accuracy(request, result),)
                 case BenchmarkMeasured() as result:
                     return self._judge_benchmark(request, result)
+                case SoakMeasured() as result:
+                    return (self._judge_soak(request, result),)
                 case _:
                     pass
         return ()
+
+    def _judge_soak(self, request: Request, result: SoakMeasured) -> Event:
+        violation = soak_violation(result)
+        return MeasurementJudged(
+            causation_id=request.event_id,
+            request_id=request.asked.request_id,
+            purpose="soak",
+            is_accepted=violation is None,
+            reason=violation or soak_summary(result),
+        )
 
     def _judge_accuracy(self, request: Request, result: AccuracyMeasured) -> Event:
         violation = gate_violation(
@@ -125,7 +139,7 @@ class Critic:
         is_final = result.purpose == "revalidation"
         findings = check(
             Evidence(
-                pairs=request.pairs,
+                pairs=[pair for pair in request.pairs if not pair.guard],
                 result=result,
                 settings=self.state.settings.measure,
                 template=None if is_final else tree.templates.get(node.template_id or ""),
@@ -146,15 +160,21 @@ class Critic:
         ]
         invalid = [f for f in findings if f.severity == "invalid"]
         effect = result.effect
-        threshold = 1.0 if is_final else self.state.settings.measure.min_gain_ratio
+        is_proved, verdict = (
+            (effect.low > 1.0, "the interval does not lie above 1")
+            if is_final or asked.plan is None
+            else gain_verdict(request.series(), asked.plan)
+        )
         text = f"{effect.ratio:.3f}x [{effect.low:.3f}, {effect.high:.3f}]"
         if invalid:
             is_accepted, reason = False, f"{invalid[0].rule}: {invalid[0].evidence}"
-        elif effect.low > threshold:
+        elif is_proved and (worse := guard_violation(result.guards)) is not None:
+            is_accepted, reason = False, f"{text}, but {worse}"
+        elif is_proved:
             is_accepted, reason = True, f"{text} over {effect.num_pairs} pairs"
         else:
             is_accepted = False
-            reason = f"{text} does not clear {threshold:.3f}x after {effect.num_pairs} pairs"
+            reason = f"{text} after {effect.num_pairs} pairs: {verdict}"
         judged = MeasurementJudged(
             action_id=asked.action_id,
             causation_id=request.event_id,

@@ -2,31 +2,43 @@
 
 import math
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal, TypedDict
 
 from arbor.actors.arms import Arms
 from arbor.actors.journal import Journal
+from arbor.actors.pairs import SEED_STRIDE, loads_of, planned, play_pair
 from arbor.actors.place import Place
-from arbor.core.measure.interval import START_SD, clustered_effect, effect_of
-from arbor.core.measure.sequential import Stop, decide, mde_ratio
+from arbor.core.measure.interval import Series, claim_effect, series_effect
+from arbor.core.measure.planning import calibrated_mde_ratio
+from arbor.core.measure.sequential import Stop, decide
 from arbor.core.requests import Request
 from arbor.core.witness import has_witness
+from arbor.events.errors import ArborError
 from arbor.events.evidence import (
     AccuracyMeasured,
     BenchmarkMeasured,
     NoiseCalibrated,
     PairMeasured,
     ProfileTaken,
+    SoakMeasured,
 )
-from arbor.events.types import Effect, WindowSample
-from arbor.targets.base import ServerFailedError
+from arbor.events.types import (
+    Effect,
+    Guard,
+    GuardEffect,
+    Load,
+    SeriesPlan,
+    WindowSample,
+)
+from arbor.targets.base import STANDARD_LOAD, ServerFailedError
 
 MIN_VALID_PAIRS = 2
 """A standard deviation needs two."""
-SEED_STRIDE = 7919
-"""Distance of the seeds of adjacent pairs: both arms of a pair share one, no two pairs do."""
+
+MIN_SOAK_WINDOWS = 3
+"""Fewer windows of peak load show no trend."""
 
 
 class CancelledError(Exception):
@@ -54,7 +66,7 @@ class Measurement:
         self._journal = journal
         self._arms = arms
         self._asked = request.asked
-        self._settings = journal.state.settings.measure.with_max_pairs(self._asked.max_pairs)
+        self._settings = journal.state.settings.measure
         self._commit = place.commit(self._asked.parent_commit, self._asked.edits)
         self._incumbent = self._asked.incumbent_commit
         self._evidence: _Evidence = {
@@ -79,6 +91,7 @@ class Measurement:
             "accuracy": self._accuracy,
             "benchmark": self._benchmark,
             "revalidation": self._revalidation,
+            "soak": self._soak,
         }[self._asked.purpose]
         # The incumbent stays up beside the candidate: an accuracy check needs no baseline server
         # once the reference is taken, and the parent is what the benchmark compares with next.
@@ -156,79 +169,79 @@ class Measurement:
 
     # Pairs of windows
 
-    def _pair(self, number: int, start: int, num_requests: int, slot: str) -> float | None:
+    def _pair(
+        self, number: int, start: int, num_requests: int, slot: str, guard: Guard | None = None
+    ) -> float | None:
         """Measure one pair and append it; return its log ratio when it is valid."""
         self._check_wanted()
         seed = self._asked.seed + SEED_STRIDE * number
-        is_candidate_first = number % 2 == 1
-        if is_candidate_first:
-            candidate = self._arms.window(self._commit, "a", seed, num_requests)
-            incumbent = self._incumbent_window(slot, seed, num_requests)
-        else:
-            incumbent = self._incumbent_window(slot, seed, num_requests)
-            candidate = self._arms.window(self._commit, "a", seed, num_requests)
-        flaw = self._flaw(candidate, incumbent)
-        log_ratio = math.log(
-            max(candidate.throughput_tok_s, 1e-9) / max(incumbent.throughput_tok_s, 1e-9)
+        objective = self._settings.objective if guard is None else guard.objective
+        loads = loads_of(objective, STANDARD_LOAD if guard is None else guard.load)
+
+        def candidate() -> list[WindowSample]:
+            return [self._arms.window(self._commit, "a", seed, num_requests, x) for x in loads]
+
+        def incumbent() -> list[WindowSample]:
+            with self._on_incumbent():
+                return [
+                    self._arms.window(self._incumbent, slot, seed, num_requests, x) for x in loads
+                ]
+
+        started = self._journal.state.started
+        played = play_pair(
+            number,
+            start,
+            candidate,
+            incumbent,
+            objective=objective,
+            num_devices=started.hardware.num_devices if started is not None else 1,
+            max_foreign_cpu_difference=self._settings.max_foreign_cpu_difference,
         )
-        self._journal.append(
-            PairMeasured(
-                **self._evidence,
-                pair=number,
-                start=start,
-                is_candidate_first=is_candidate_first,
-                candidate=candidate,
-                incumbent=incumbent,
-                log_ratio=log_ratio,
-                is_valid=flaw is None,
-                flaw=flaw,
-            )
+        name = "" if guard is None else guard.name
+        self._journal.append(PairMeasured(**self._evidence, **dict(played), guard=name))
+        return played.log_ratio if played.is_valid else None
+
+    def _planned(
+        self,
+        num_pairs: int,
+        first: int,
+        start: int,
+        num_requests: int,
+        slot: str = "b",
+        guard: Guard | None = None,
+    ) -> list[float]:
+        return planned(
+            num_pairs,
+            first,
+            lambda number: self._pair(number, start, num_requests, slot, guard),
         )
-        return log_ratio if flaw is None else None
 
-    def _incumbent_window(self, slot: str, seed: int, num_requests: int) -> WindowSample:
-        with self._on_incumbent():
-            return self._arms.window(self._incumbent, slot, seed, num_requests)
-
-    def _flaw(self, candidate: WindowSample, incumbent: WindowSample) -> str | None:
-        """Return why a pair does not count, judged by load alone and never by its ratio.
-
-        Load that both arms saw alike cancels out of the ratio; load on one arm does not.
-        """
-        seen = candidate.foreign_cpu_ratio or 0.0, incumbent.foreign_cpu_ratio or 0.0
-        if abs(seen[0] - seen[1]) <= self._settings.max_foreign_cpu_difference:
-            return None
-        return f"foreign processes took {seen[0]:.0%} and {seen[1]:.0%} of the cores"
-
-    def _planned(self, num_pairs: int, first: int, start: int, num_requests: int) -> list[float]:
-        """Measure a planned number of valid pairs; flawed ones are repeated once each."""
-        values: list[float] = []
-        for number in range(first, first + 2 * num_pairs):
-            value = self._pair(number, start, num_requests, "b")
-            values += [] if value is None else [value]
-            if len(values) >= num_pairs:
-                break
-        return values
-
-    def _series(self, num_requests: int) -> tuple[list[float], Stop]:
+    def _series(self, plan: SeriesPlan) -> tuple[Series, Stop]:
         """Measure pairs until they decide; flawed ones are repeated up to half as many."""
-        values: list[float] = []
-        for number in range(1, self._settings.max_pairs * 3 // 2 + 1):
-            value = self._pair(number, 1, num_requests, "a")
-            values += [] if value is None else [value]
-            stop = decide(values, self._settings)
-            if stop is not None:
-                return values, stop
-        return self._enough(values), "max_pairs"
+        starts: list[list[float]] = [[]]
+        for number in range(1, plan.max_pairs * 3 // 2 + 1):
+            # Of fresh servers as well, what is known about the incumbent's speed holds.
+            num_requests = self._arms.num_requests(self._incumbent, self._settings.window_s)
+            value = self._pair(number, len(starts), num_requests, "a")
+            starts[-1] += [] if value is None else [value]
+            series = Series.of(*starts)
+            then = decide(series, plan)
+            if then == "restart":
+                if starts[-1]:
+                    self._arms.close()
+                    starts.append([])
+            elif then is not None:
+                return series, then
+        return self._enough(Series.of(*starts)), "max_pairs"
 
-    def _enough(self, values: list[float]) -> list[float]:
-        """Return the ratios when a deviation can be had from them.
+    def _enough(self, series: Series) -> Series:
+        """Return a series when a deviation can be had from it.
 
         Raises:
             ServerFailedError: too few pairs were valid.
         """
-        if len(values) >= MIN_VALID_PAIRS:
-            return values
+        if series.num_pairs >= MIN_VALID_PAIRS:
+            return series
         raise ServerFailedError(
             self._asked.purpose,
             "foreign load came and went: the arms of nearly every pair saw different loads",
@@ -243,51 +256,118 @@ class Measurement:
             num_requests = self._arms.num_requests(commit, window_s)
             values = self._planned(self._settings.noise_pairs, 1, 1, num_requests)
             self._arms.drop(commit, "b")
-        effect = effect_of(self._enough(values), self._settings.alpha)
+        series = self._enough(Series.of(values))
+        # Two servers of one commit differ by no more than starts do, so only noise is asked here.
+        effect = series_effect(series, self._settings.alpha, start_sd=0.0)
         self._journal.append(
             NoiseCalibrated(
                 **self._evidence,
                 effect=effect,
-                mde_ratio=mde_ratio(max(effect.sd_log_ratio, 1e-4), self._settings),
+                mde_ratio=calibrated_mde_ratio(self._settings, effect),
                 num_requests=num_requests,
             )
         )
 
+    def _plan(self) -> SeriesPlan:
+        """Return the request's plan.
+
+        Raises:
+            ArborError: it has none: a defect.
+        """
+        if self._asked.plan is None:
+            raise ArborError(f"{self._asked.request_id} ({self._asked.purpose}) has no plan")
+        return self._asked.plan
+
     def _benchmark(self) -> None:
+        plan = self._plan()
         with self._lease(exclusive=False):
             with self._on_incumbent():
                 self._arms.get(self._incumbent)
             self._arms.get(self._commit)
+        guards: tuple[GuardEffect, ...] = ()
         with self._lease(exclusive=True):
-            num_requests = self._arms.num_requests(self._incumbent, self._settings.window_s)
-            values, stop = self._series(num_requests)
-        self._report("benchmark", effect_of(values, self._settings.alpha), stop)
+            series, stop = self._series(plan)
+            if stop == "gain":
+                guards = self._guards(2 * plan.max_pairs, len(series.starts), "a")
+        effect = series_effect(
+            series,
+            self._settings.alpha,
+            start_sd=plan.start_sd,
+            noise_sd_high=plan.noise_sd_high,
+        )
+        self._report("benchmark", effect, stop, guards)
 
     def _revalidation(self) -> None:
+        plan = self._plan()
         starts: list[list[float]] = []
         with self._lease(exclusive=True):
-            for start in range(1, self._settings.final_starts + 1):
+            for start in range(1, plan.max_starts + 1):
                 self._arms.close()
                 num_requests = self._arms.num_requests(self._incumbent, self._settings.window_s)
-                first = 1 + (start - 1) * 2 * self._settings.final_pairs
-                starts.append(
-                    self._planned(self._settings.final_pairs, first, start, num_requests)
-                )
-        self._enough([value for values in starts for value in values])
-        effect = clustered_effect(
-            [values for values in starts if values], self._settings.alpha, start_sd=START_SD
+                first = 1 + (start - 1) * 2 * plan.max_pairs
+                starts.append(self._planned(plan.max_pairs, first, start, num_requests))
+            guards = self._guards(1 + plan.max_starts * 2 * plan.max_pairs, plan.max_starts, "b")
+        series = self._enough(Series.of(*starts))
+        effect = claim_effect(series, self._settings.alpha, start_sd=plan.start_sd)
+        self._report("revalidation", effect, "planned", guards)
+
+    def _guards(self, first: int, start: int, slot: str) -> tuple[GuardEffect, ...]:
+        """Measure what the candidate does to the workloads that must not get worse."""
+        effects = []
+        for guard in self._settings.guards:
+            num_requests = self._place.target.default_num_requests()
+            values = self._planned(guard.num_pairs, first, start, num_requests, slot, guard)
+            effect = series_effect(
+                self._enough(Series.of(values)),
+                self._settings.alpha,
+                start_sd=self._settings.start_sd,
+            )
+            effects.append(
+                GuardEffect(name=guard.name, effect=effect, max_loss_ratio=guard.max_loss_ratio)
+            )
+            first += 2 * guard.num_pairs
+        return tuple(effects)
+
+    def _soak(self) -> None:
+        """Keep a fresh server of the stack under peak load for a while."""
+        target = self._place.target
+        concurrency = math.ceil(
+            target.default_concurrency() * self._settings.soak_concurrency_ratio
         )
-        self._report("revalidation", effect, "planned")
+        load = Load(concurrency=concurrency)
+        windows: list[WindowSample] = []
+        rss_bytes: list[int] = []
+        with self._lease(exclusive=True):
+            self._arms.close()
+            server = self._arms.get(self._commit)
+            num_requests = max(2 * concurrency, target.default_num_requests())
+            while len(windows) < MIN_SOAK_WINDOWS or (
+                math.fsum(w.duration_s for w in windows) < self._settings.soak_s
+            ):
+                self._check_wanted()
+                seed = self._asked.seed + SEED_STRIDE * len(windows)
+                windows.append(target.benchmark(server, seed, num_requests, load))
+                rss = target.rss_bytes(server)
+                rss_bytes += [] if rss is None else [rss]
+        self._journal.append(
+            SoakMeasured(
+                **self._evidence,
+                windows=tuple(windows),
+                concurrency=concurrency,
+                server_rss_bytes=tuple(rss_bytes),
+            )
+        )
 
     def _report(
         self,
         purpose: Literal["benchmark", "revalidation"],
         effect: Effect,
         stop: Stop | Literal["planned"],
+        guards: tuple[GuardEffect, ...],
     ) -> None:
         self._journal.catch_up()
         request = self._journal.state.requests.by_id[self._asked.request_id]
-        windows = [pair.candidate for pair in request.pairs if pair.is_valid]
+        windows = [p.candidate for p in request.pairs if p.is_valid and not p.guard]
         is_witnessed, detail = True, "no witness asked"
         if purpose == "benchmark" and self._asked.witness is not None:
             resolved = self._arms.get(self._commit).resolved_config()
@@ -300,6 +380,7 @@ class Measurement:
                 purpose=purpose,
                 incumbent_commit=self._incumbent,
                 effect=effect,
+                guards=guards,
                 stop=stop,
                 has_witness=is_witnessed,
                 witness_detail=detail,

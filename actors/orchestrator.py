@@ -12,6 +12,7 @@ from arbor.events.choice import ActionDispatched, ActionWithdrawn, RouteDecided
 from arbor.events.evidence import BenchmarkMeasured
 from arbor.events.outcome import ActionKept, ActionReverted
 from arbor.events.requests import ActionRebased, MeasurementRequested, Purpose
+from arbor.events.types import ActionTemplate, SeriesPlan
 
 WATCHED = frozenset({"campaign", "constraints", "budget"})
 """Every decision depends on these; tags of its own events are added."""
@@ -206,13 +207,16 @@ class Orchestrator:
             incumbent_commit=incumbent,
             witness=template.witness if template is not None else None,
             is_exact=template.is_exact if template is not None else True,
-            max_pairs=(
-                choosing.series_length(state, template.template_id)
-                if template is not None and purpose == "benchmark"
-                else None
-            ),
+            plan=self._plan(purpose, template),
             seed=state.settings.seed * 1_000_003 + number * 1009,
         )
+
+    def _plan(self, purpose: Purpose, template: ActionTemplate | None) -> SeriesPlan | None:
+        if purpose == "revalidation":
+            return self.state.claim_plan()
+        if purpose == "benchmark" and template is not None:
+            return choosing.benchmark_plan(self.state, template.template_id)
+        return None
 
     def _measurements(self, _: datetime) -> Sequence[Event]:
         state = self.state
@@ -363,6 +367,8 @@ class Orchestrator:
         if state.noise is None:
             return ()
         asked = state.final_claims()
+        if state.is_soak_due():
+            return () if state.soaks() else (self._request("soak", state.tree.current),)
         if asked and (asked[-1].crash is None or len(asked) >= state.settings.search.max_attempts):
             return ()
         withdrawn = (

@@ -37,8 +37,10 @@ class Supervisor:
         finals = state.final_claims()
         final = finals[-1] if finals else None
         if final is not None and final.judgement is not None:
+            if state.is_soak_due():
+                return ()
             verdict = "holds" if final.judgement.is_accepted else "does not hold"
-            reason = f"final claim {verdict}: {final.judgement.reason}"
+            reason = f"final claim {verdict}: {final.judgement.reason}{self._soak()}"
         elif (
             final is not None
             and final.crash is not None
@@ -50,6 +52,19 @@ class Supervisor:
         else:
             return ()
         return (CampaignEnded(reason=reason, node_id=state.tree.current_id),)
+
+    def _soak(self) -> str:
+        """Return how the final stack stood peak load, as the end of a sentence."""
+        soaks = self.state.soaks()
+        if not soaks:
+            return ""
+        last = soaks[-1]
+        if last.crash is not None:
+            return f"; it fell under peak load: {last.crash.message}"
+        if last.judgement is None:
+            return ""
+        verb = "stood" if last.judgement.is_accepted else "did not stand"
+        return f"; it {verb} peak load: {last.judgement.reason}"
 
     def _has_no_noise(self) -> bool:
         asked = self.state.requests_of_session("noise")

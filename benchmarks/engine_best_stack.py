@@ -25,7 +25,7 @@ from arbor.actors.critic import gate_violation
 from arbor.actors.place import Place
 from arbor.actors.processes import place_for
 from arbor.core.layout import CampaignDirectory
-from arbor.core.measure.interval import effect_of
+from arbor.core.measure.interval import Series, series_effect
 from arbor.events.settings import GateSettings
 from arbor.events.types import ActionTemplate, Edit, Parameter
 from arbor.replay.reading import open_campaign
@@ -190,7 +190,7 @@ def search(start: Stack, num_passes: int) -> None:
             values = engine.ratio(engine.commit(stack), engine.commit(()), FINAL_PAIRS)
         finally:
             engine.close()
-    effect = effect_of(values, 0.05)
+    effect = series_effect(Series.of(values), 0.05, start_sd=0.0)
     how = f"coordinate ascent, {engine.num_measured} comparisons, {time.monotonic() - begin:.0f} s"
     report(
         [
@@ -227,7 +227,7 @@ def against(directory: Path) -> int:
             values = engine.ratio(engine.commit(final), engine.commit(stack), FINAL_PAIRS)
         finally:
             engine.close()
-    effect = effect_of(values, 0.05)
+    effect = series_effect(Series.of(values), 0.05, start_sd=0.0)
     goal = 0.95
     print(f"{CampaignDirectory(directory).path}: {final}")
     print(

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from arbor.events.base import Event
-from arbor.events.types import AccuracySample, Effect, Profile, WindowSample
+from arbor.events.types import AccuracySample, Effect, GuardEffect, Profile, WindowSample
 
 
 class EvidenceEvent(Event):
@@ -39,7 +39,7 @@ class NoiseCalibrated(EvidenceEvent):
     effect: Effect
     """Effect between two servers of the same commit; its interval should hold 1."""
     mde_ratio: float
-    """Smallest effect found with power 0.8 within the allowed number of pairs."""
+    """Smallest effect that the campaign's first series would find with power 0.8."""
     num_requests: int = Field(ge=1)
     """Requests in a window of the aimed length on the baseline."""
 
@@ -64,7 +64,12 @@ class PairMeasured(EvidenceEvent):
     candidate: WindowSample
     incumbent: WindowSample
     log_ratio: float
-    """Natural logarithm of candidate over incumbent."""
+    """Natural logarithm of candidate over incumbent, of the objective's values."""
+    guard: str = ""
+    """Guard workload that was played; empty for the objective's own."""
+    candidate_sweep: tuple[WindowSample, ...] = ()
+    """Windows at the concurrencies of a hypervolume, the first one aside."""
+    incumbent_sweep: tuple[WindowSample, ...] = ()
     is_valid: bool = True
     """False when a window broke a rule and the pair does not count."""
     flaw: str | None = None
@@ -82,5 +87,19 @@ class BenchmarkMeasured(EvidenceEvent):
     has_witness: bool
     """True when every candidate window proved that the action took effect."""
     witness_detail: str
+    guards: tuple[GuardEffect, ...] = ()
+    """What it did to the workloads that must not get worse."""
     mean_throughput_tok_s: float
     """Geometric mean of the candidate's valid windows."""
+
+
+class SoakMeasured(EvidenceEvent):
+    """How a stack stood a stretch of peak load."""
+
+    kind: Literal["SoakMeasured"] = "SoakMeasured"
+
+    windows: tuple[WindowSample, ...]
+    """In the order in which they were played, without a pause."""
+    concurrency: int = Field(ge=1)
+    server_rss_bytes: tuple[int, ...] = ()
+    """Resident memory of the server after each window, where the target can tell."""

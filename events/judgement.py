@@ -25,7 +25,7 @@ class MeasurementJudged(Event):
     kind: Literal["MeasurementJudged"] = "MeasurementJudged"
 
     request_id: str
-    purpose: Literal["accuracy", "benchmark", "revalidation"]
+    purpose: Literal["accuracy", "benchmark", "revalidation", "soak"]
     is_accepted: bool
     reason: str
 

@@ -5,9 +5,9 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from arbor.events.base import Event
-from arbor.events.types import Edit, Witness
+from arbor.events.types import Edit, SeriesPlan, Witness
 
-Purpose = Literal["profile", "noise", "accuracy", "benchmark", "revalidation"]
+Purpose = Literal["profile", "noise", "accuracy", "benchmark", "revalidation", "soak"]
 
 
 class MeasurementRequested(Event):
@@ -29,8 +29,9 @@ class MeasurementRequested(Event):
     """Commit of the arm to compare with; the frozen baseline for accuracy."""
     witness: Witness | None = None
     is_exact: bool = True
-    max_pairs: int | None = Field(default=None, ge=2)
-    """Longest series of a benchmark; None is the campaign's setting."""
+    plan: SeriesPlan | None = None
+    """How to measure and judge a benchmark or a final claim; for a claim, ``max_pairs`` are
+    planned on each of ``max_starts``."""
     seed: int = Field(ge=0)
 
     def tags(self) -> frozenset[str]:

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from arbor.events.types import Value
+from arbor.events.types import Guard, Objective, Value
 
 
 class BudgetSettings(Value):
@@ -42,12 +42,21 @@ class SearchSettings(Value):
 class MeasureSettings(Value):
     """How effects are measured and judged."""
 
+    objective: Objective = Objective()
+    guards: tuple[Guard, ...] = ()
+    """Workloads that must not get worse; played after a gain is proved, and by the claim."""
     alpha: float = Field(default=0.05, gt=0, lt=0.5)
-    """Miscoverage of every interval, at any stopping time."""
+    """Miscoverage of every reported interval, at any stopping time."""
+    false_discovery_ratio: float = Field(default=0.05, gt=0, lt=0.5)
+    """Bound for the expected share of keeps without any gain, over the whole campaign."""
     min_gain_ratio: float = Field(default=1.01, ge=1)
-    """A keep needs the lower bound of its interval above this ratio."""
+    """A keep needs an estimate of at least this ratio, and proof that it is above 1."""
     min_pairs: int = Field(default=3, ge=2)
     max_pairs: int = Field(default=12, ge=2)
+    max_starts: int = Field(default=3, ge=1)
+    """Server starts per arm that the series of a small gain may use."""
+    start_sd: float = Field(default=0.012, ge=0)
+    """Assumed deviation of the log ratio between starts of identical servers."""
     series_s: float = Field(default=24.0, gt=0)
     """Longest series in seconds, so that small gains wait until windows are short."""
     window_s: float = Field(default=1.2, gt=0)
@@ -57,15 +66,19 @@ class MeasureSettings(Value):
     final_starts: int = Field(default=2, ge=1)
     """Server starts per arm for the final claim."""
     final_pairs: int = Field(default=4, ge=2)
-    """Pairs per start for the final claim."""
+    """Least number of pairs per start for the final claim."""
+    final_width_ratio: float = Field(default=0.04, gt=0)
+    """Aimed width of the final claim's interval over its ratio; more pairs are taken for it."""
+    final_share_ratio: float = Field(default=0.15, gt=0, le=1)
+    """Share of the budget that the final claim's windows may take to reach that width."""
+    soak_s: float = Field(default=8.0, ge=0)
+    """Seconds of peak load that the final stack must stand before it is called good."""
+    soak_concurrency_ratio: float = Field(default=2.0, ge=1)
+    """Concurrency of the soak over that of the benchmark."""
     max_foreign_cpu_ratio: float = Field(default=0.25, ge=0, le=1)
     """More foreign processor time than this in a window makes a result suspect."""
     max_foreign_cpu_difference: float = Field(default=0.25, ge=0, le=1)
     """A pair whose arms saw foreign load that differs by more is measured again."""
-
-    def with_max_pairs(self, max_pairs: int | None) -> "MeasureSettings":
-        """Return these settings with another longest series; None changes nothing."""
-        return self if max_pairs is None else self.model_copy(update={"max_pairs": max_pairs})
 
 
 class GateSettings(Value):

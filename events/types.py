@@ -1,9 +1,9 @@
 """Value types that events carry: actions, edits, samples, profiles, effects."""
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Scalar = bool | int | float | str
 """What a configuration key may hold."""
@@ -114,6 +114,79 @@ class Profile(Value):
         return next((s.share_ratio for s in self.shares if s.category == category), 0.0)
 
 
+LatencyMetric = Literal[
+    "ttft_ms_p50",
+    "ttft_ms_p95",
+    "ttft_ms_p99",
+    "tpot_ms_p50",
+    "tpot_ms_p95",
+    "tpot_ms_p99",
+    "itl_ms_p50",
+    "itl_ms_p95",
+    "itl_ms_p99",
+]
+"""A latency of a window: time to first token, per output token, between tokens."""
+
+
+class Slo(Value):
+    """A service level objective: a latency that must not be exceeded."""
+
+    metric: LatencyMetric
+    max_ms: float = Field(gt=0)
+
+
+class Load(Value):
+    """What a window plays; the default is the target's own workload and concurrency."""
+
+    workload: str = ""
+    """Name of one of the target's workloads."""
+    concurrency: int | None = Field(default=None, ge=1)
+    """Requests open at once."""
+
+
+class Objective(Value):
+    """What is made larger; a window's or a sweep's value is positive, more is better."""
+
+    metric: (
+        Literal[
+            "throughput_tok_s",
+            "request_throughput_req_s",
+            "throughput_tok_s_per_device",
+            "tokens_per_joule",
+            "hypervolume",
+        ]
+        | LatencyMetric
+    ) = "throughput_tok_s"
+    """A latency counts by its inverse. ``hypervolume`` is the area that the throughput-latency
+    points of ``sweep`` dominate."""
+    slos: tuple[Slo, ...] = ()
+    """A window that misses one has its value divided by the excess, so that a baseline that
+    misses it can get nearer."""
+    sweep: tuple[int, ...] = ()
+    """Concurrencies of a hypervolume, one window each."""
+    latency: LatencyMetric = "tpot_ms_p50"
+    """Latency axis of a hypervolume."""
+    max_latency_ms: float = Field(default=1000.0, gt=0)
+    """Reference point of a hypervolume: points with a higher latency dominate nothing."""
+
+    @model_validator(mode="after")
+    def _has_sweep(self) -> Self:
+        if self.metric == "hypervolume" and not self.sweep:
+            raise ValueError("metric hypervolume needs a sweep of concurrencies, such as [1, 8]")
+        return self
+
+
+class Guard(Value):
+    """A workload that a keep must not make worse."""
+
+    name: str
+    load: Load = Load()
+    objective: Objective = Objective()
+    max_loss_ratio: float = Field(default=0.03, ge=0, lt=1)
+    """Loss of the guard's objective that is let pass."""
+    num_pairs: int = Field(default=4, ge=2)
+
+
 class Counter(Value):
     """Growth of one server counter during a window."""
 
@@ -175,6 +248,35 @@ class Effect(Value):
     num_pairs: int = Field(ge=0)
     sd_log_ratio: float = Field(ge=0)
     num_starts_per_arm: int = Field(ge=1)
+
+
+class SeriesPlan(Value):
+    """How a series of pairs is measured and judged, fixed before its first pair."""
+
+    alpha: float = Field(gt=0, lt=1)
+    """Level of the test at any stopping time, from the campaign's control of false discoveries."""
+    min_pairs: int = Field(ge=2)
+    max_pairs: int = Field(ge=2)
+    max_starts: int = Field(default=1, ge=1)
+    """Server starts per arm that the series may use."""
+    min_gain_ratio: float = Field(ge=1)
+    """A gain needs an estimate of at least this much."""
+    start_sd: float = Field(ge=0)
+    """Assumed deviation of the log ratio from start to start."""
+    noise_sd: float | None = Field(default=None, ge=0)
+    """Deviation of a pair's log ratio, pooled over the campaign so far."""
+    noise_sd_high: float | None = Field(default=None, ge=0)
+    """Upper confidence bound of it."""
+    mde_ratio: float | None = Field(default=None, ge=1)
+    """Smallest effect that the series finds with power 0.8."""
+
+
+class GuardEffect(Value):
+    """What a candidate did to a guard workload."""
+
+    name: str
+    effect: Effect
+    max_loss_ratio: float
 
 
 class Hardware(Value):

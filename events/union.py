@@ -19,6 +19,7 @@ from arbor.events.evidence import (
     NoiseCalibrated,
     PairMeasured,
     ProfileTaken,
+    SoakMeasured,
 )
 from arbor.events.judgement import (
     IntrospectionRecorded,
@@ -90,6 +91,7 @@ AnyEvent = Annotated[
     | PatchProposed
     | PlanProposed
     | ProfileTaken
+    | SoakMeasured
     | RootCauseFound
     | RouteDecided
     | SpecialistConstructed

@@ -105,9 +105,10 @@ def _effects(result: Result, story: Story) -> Markup | None:
     return _section(
         "Every measured action",
         f"Ratio to the node that it lay on, with its {1 - measure.alpha:.0%} interval (valid at"
-        f" any stopping time). A keep needs the whole interval above"
-        f" {measure.min_gain_ratio:.2f}x, an accepted accuracy, a witness and no broken"
-        " guardrail. Larger squares rest on more pairs.",
+        f" any stopping time). A keep needs proof of a gain at the level that the control of"
+        f" false discoveries allows, an estimate of at least {measure.min_gain_ratio:.2f}x, an"
+        " accepted accuracy, a witness and no broken guardrail. Larger squares rest on more"
+        " pairs.",
         chart,
     )
 

@@ -21,6 +21,7 @@ from arbor.replay.result_models import (
     Latency,
     NodeResult,
     Result,
+    Soak,
     ResultModel,
 )
 from arbor.replay.story import Story, mean_throughput_tok_s, valid
@@ -89,6 +90,7 @@ def result_of(story: Story, campaign_id: str, log_digest: str, facts: RunFacts) 
     return Result(
         gain=gain,
         gain_reason=gain_reason,
+        soak=_soak(story),
         accuracy=accuracy,
         accuracy_reason=accuracy_reason,
         counts=_counts(story),
@@ -153,6 +155,23 @@ def _gain(story: Story) -> tuple[Gain | None, str]:
         is_accepted=request.judgement.is_accepted,
     )
     return gain, request.judgement.reason
+
+
+def _soak(story: Story) -> Soak | None:
+    state = story.state
+    asked = [
+        r
+        for r in state.requests.by_id.values()
+        if r.asked.purpose == "soak" and r.asked.node_id == state.tree.current_id
+    ]
+    if not asked:
+        return None
+    last = asked[-1]
+    if last.crash is not None:
+        return Soak(is_accepted=False, reason=f"it fell: {last.crash.message}")
+    if last.judgement is None:
+        return None
+    return Soak(is_accepted=last.judgement.is_accepted, reason=last.judgement.reason)
 
 
 def _latency(windows: Sequence[WindowSample]) -> Latency:
@@ -239,7 +258,7 @@ def _node(story: Story, node: Node) -> NodeResult:
                 reason=r.judgement.reason,
             )
             for r in requests
-            if r.judgement is not None and r.asked.purpose != "revalidation"
+            if r.judgement is not None and r.judgement.purpose in {"accuracy", "benchmark"}
         ),
         reason=node.reason,
         root_cause=f"{cause.cause} ({cause.cause_group})" if cause is not None else None,

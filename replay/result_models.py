@@ -57,6 +57,13 @@ class Accuracy(ResultModel):
     within_gate: bool
 
 
+class Soak(ResultModel):
+    """How the final stack stood peak load."""
+
+    is_accepted: bool
+    reason: str
+
+
 class Counts(ResultModel):
     """Actions by their final outcome."""
 
@@ -79,7 +86,7 @@ class Flag(ResultModel):
 class Judgement(ResultModel):
     """The Critic's verdict on one measurement."""
 
-    purpose: Literal["accuracy", "benchmark", "revalidation"]
+    purpose: Literal["accuracy", "benchmark"]
     is_accepted: bool
     reason: str
 
@@ -132,6 +139,8 @@ class Result(ResultModel):
     gain: Gain | None
     gain_reason: str
     """What the gain rests on, or why there is none."""
+    soak: Soak | None
+    """None when the final stack was not put under peak load."""
     accuracy: Accuracy | None
     accuracy_reason: str
     counts: Counts

@@ -113,8 +113,8 @@ class Story:
 
 
 def valid(pairs: Iterable[PairMeasured]) -> list[PairMeasured]:
-    """Return the pairs that count."""
-    return [pair for pair in pairs if pair.is_valid]
+    """Return the pairs of the objective's own workload that count."""
+    return [pair for pair in pairs if pair.is_valid and not pair.guard]
 
 
 def mean_throughput_tok_s(windows: Iterable[WindowSample]) -> float | None:

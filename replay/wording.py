@@ -30,6 +30,7 @@ PURPOSES = {
     "accuracy": "checking accuracy",
     "benchmark": "benchmarking pairs",
     "revalidation": "final re-validation",
+    "soak": "peak load",
     "screening": "specialists at work",
     "own": "Arbor itself",
 }
@@ -127,8 +128,8 @@ def noise_basis(story: Story) -> str:
     return (
         f"Identical arms differed by {effect.sd_log_ratio:.2%} from pair to pair"
         f" (A/A effect {effect.ratio:.3f}x [{effect.low:.3f}, {effect.high:.3f}] over"
-        f" {effect.num_pairs} pairs); the smallest effect this campaign would find with power"
-        f" 0.8 is {percent(noise.mde_ratio)}."
+        f" {effect.num_pairs} pairs); the smallest effect its first series would find with"
+        f" power 0.8 is {percent(noise.mde_ratio)}."
     )
 
 
@@ -154,8 +155,11 @@ def method(measure: MeasureSettings, score_form: str) -> tuple[str, ...]:
     """Return how candidates were ranked and measured, one sentence or two a line."""
     measured = (
         "Arms are measured in adjacent windows with equal seeds and equal work, in alternating"
-        f" order; a series ends when its interval decides, between {measure.min_pairs} and"
-        f" {measure.max_pairs} pairs. While a window runs, Arbor does nothing else on the host."
+        f" order; a series ends when its pairs decide, between {measure.min_pairs} and"
+        f" {measure.max_pairs} pairs on up to {measure.max_starts} server starts per arm. Levels of"
+        " the tests are set so that at most"
+        f" {measure.false_discovery_ratio:.0%} of the keeps are expected to be no gain at all."
+        " While a window runs, Arbor does nothing else on the host."
     )
     discarded = (
         "Windows in which other processes took more than"

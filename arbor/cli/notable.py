@@ -98,6 +98,9 @@ class Notable:
 
     def _of_request(self, request: Request) -> Iterator[tuple[str, str]]:
         request_id = request.asked.request_id
+        if request.asked.purpose == "soak" and request.judgement is not None:
+            verb = "stands" if request.judgement.is_accepted else "does not stand"
+            yield f"judged:{request_id}", f"soak     {verb}: {one_line(request.judgement.reason)}"
         if request.asked.purpose != "revalidation":
             return
         yield (

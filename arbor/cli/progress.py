@@ -12,7 +12,7 @@ from rich.text import Text
 from arbor.cli.notable import Notable
 from arbor.cli.text import interval, one_line
 from arbor.cli.tree_view import STYLES, summary, tree_view
-from arbor.core.measure.interval import effect_of
+from arbor.core.measure.interval import series_effect
 from arbor.core.requests import Request
 from arbor.core.state import CampaignState
 from arbor.core.tree import Node
@@ -136,14 +136,20 @@ def _measurement(state: CampaignState) -> Iterator[Text]:
 def running(request: Request, state: CampaignState) -> str:
     """Return what a measurement under way has shown so far."""
     asked = request.asked
-    ratios = [pair.log_ratio for pair in request.pairs if pair.is_valid]
+    series = request.series()
+    num_valid = series.num_pairs
     text = f"{asked.purpose} of {asked.node_id}"
     if request.pairs:
-        text += f", {len(ratios)} pairs"
-    if len(request.pairs) > len(ratios):
-        text += f" ({len(request.pairs) - len(ratios)} discarded)"
-    if len(ratios) >= state.settings.measure.min_pairs:
-        text += f", {interval(effect_of(ratios, state.settings.measure.alpha))}"
+        text += f", {num_valid} pairs"
+    if len(request.pairs) > num_valid:
+        text += f" ({len(request.pairs) - num_valid} discarded)"
+    measure = state.settings.measure
+    if num_valid >= measure.min_pairs:
+        high = asked.plan.noise_sd_high if asked.plan is not None else None
+        effect = series_effect(
+            series, measure.alpha, start_sd=measure.start_sd, noise_sd_high=high
+        )
+        text += f", {interval(effect)}"
     return text
 
 

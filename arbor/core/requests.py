@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from arbor.core.applying import Dispatcher
+from arbor.core.measure.interval import Series
 from arbor.events.base import Recorded
 from arbor.events.choice import ActionWithdrawn
 from arbor.events.evidence import (
@@ -11,6 +12,7 @@ from arbor.events.evidence import (
     NoiseCalibrated,
     PairMeasured,
     ProfileTaken,
+    SoakMeasured,
 )
 from arbor.events.judgement import MeasurementFlagged, MeasurementJudged
 from arbor.events.limits import ActionVetoed
@@ -18,7 +20,9 @@ from arbor.events.outcome import Crashed
 from arbor.events.requests import MeasurementRequested
 from arbor.events.work import AttemptStarted
 
-Result = ProfileTaken | NoiseCalibrated | AccuracyMeasured | BenchmarkMeasured
+Result = (
+    ProfileTaken | NoiseCalibrated | AccuracyMeasured | BenchmarkMeasured | SoakMeasured
+)
 
 
 @dataclass(slots=True)
@@ -40,6 +44,14 @@ class Request:
     judgement: MeasurementJudged | None = None
     is_cancelled: bool = False
 
+    def series(self) -> Series:
+        """Return the log ratios of the latest attempt's valid pairs, by start."""
+        starts: dict[int, list[float]] = {}
+        for pair in self.pairs:
+            if pair.is_valid and not pair.guard:
+                starts.setdefault(pair.start, []).append(pair.log_ratio)
+        return Series.of(*starts.values())
+
     @property
     def is_open(self) -> bool:
         """True while evidence is still wanted."""
@@ -59,6 +71,15 @@ class Requests:
     def open(self) -> tuple[Request, ...]:
         """Return the requests that wait for evidence, oldest first."""
         return tuple(r for r in self.by_id.values() if r.is_open)
+
+    def num_tests(self) -> tuple[int, int]:
+        """Return how many benchmarks were judged, and how many of them were accepted."""
+        judged = [
+            r.judgement
+            for r in self.by_id.values()
+            if r.asked.purpose == "benchmark" and r.judgement is not None
+        ]
+        return len(judged), sum(judgement.is_accepted for judgement in judged)
 
     def of_node(self, node_id: str) -> tuple[Request, ...]:
         """Return the requests about a node, oldest first."""
@@ -122,6 +143,7 @@ _HANDLERS: Dispatcher[Requests] = Dispatcher(
         NoiseCalibrated: _answered,
         AccuracyMeasured: _answered,
         BenchmarkMeasured: _answered,
+        SoakMeasured: _answered,
         Crashed: _crashed,
         MeasurementFlagged: _flagged,
         MeasurementJudged: _judged,

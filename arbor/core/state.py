@@ -7,17 +7,25 @@ from arbor.core.applying import Dispatcher
 from arbor.core.budget import Budget
 from arbor.core.constraints import Constraints
 from arbor.core.leases import LeaseTable
+from arbor.core.measure.noise import NoisePool
+from arbor.core.measure.planning import claim_plan
 from arbor.core.requests import Request, Requests
 from arbor.core.tree import Action, Status, Tree
 from arbor.events.base import Recorded
 from arbor.events.campaign import CampaignEnded, CampaignPaused, CampaignResumed, CampaignStarted
 from arbor.events.choice import ActionDispatched, ActionProposed, ActionScored, ActionWithdrawn
-from arbor.events.evidence import NoiseCalibrated, PairMeasured, ProfileTaken
+from arbor.events.evidence import (
+    BenchmarkMeasured,
+    NoiseCalibrated,
+    PairMeasured,
+    ProfileTaken,
+)
 from arbor.events.judgement import IntrospectionRecorded, KeepRevoked, RootCauseFound
 from arbor.events.limits import ActionVetoed, ConstraintLifted, ConstraintPublished
 from arbor.events.outcome import ActionKept, ActionReverted, Crashed
 from arbor.events.requests import Purpose
 from arbor.events.settings import Settings
+from arbor.events.types import SeriesPlan
 from arbor.events.work import AttemptStarted, TrialMeasured
 
 _CHANGES_SCORES = (
@@ -65,6 +73,8 @@ class CampaignState:
     budget: Budget = field(default_factory=Budget)
     leases: LeaseTable = field(default_factory=LeaseTable)
     noise: NoiseCalibrated | None = None
+    noise_pool: NoisePool = field(default_factory=NoisePool)
+    """What all pairs so far say about the noise of the next one."""
     crashes: list[CrashRecord] = field(default_factory=list)
     introspected: set[str] = field(default_factory=set)
     """Actions whose latest outcome has been looked at."""
@@ -74,8 +84,10 @@ class CampaignState:
     scored_after: int = 0
     attempted_at: dict[str, datetime] = field(default_factory=dict)
     """Request to the start of its latest attempt."""
-    noise_s: float | None = None
-    """Seconds that the calibration of noise took, the yardstick for the final claim."""
+    setup_s: float | None = None
+    """Seconds of the calibration of noise beside its pairs: starts and warm-ups of two servers."""
+    root_pair_s: float | None = None
+    """Seconds of both windows of a pair on the frozen baseline."""
     trial_seconds: list[float] = field(default_factory=list)
     """Seconds from dispatch to outcome of finished actions, over their expected cost."""
     pair_s: float | None = None
@@ -146,6 +158,28 @@ class CampaignState:
             if r.asked.node_id == self.tree.current_id
         )
 
+    def soaks(self) -> tuple[Request, ...]:
+        """Return this session's requests for a soak of the stack that stands now."""
+        return tuple(
+            r
+            for r in self.requests_of_session("soak")
+            if r.asked.node_id == self.tree.current_id
+        )
+
+    def is_soak_due(self) -> bool:
+        """Return whether the final claim holds and the stack has not stood peak load yet."""
+        finals, soaks = self.final_claims(), self.soaks()
+        if self.settings.measure.soak_s <= 0 or not finals:
+            return False
+        judgement = finals[-1].judgement
+        if judgement is None or not judgement.is_accepted:
+            return False
+        last = soaks[-1] if soaks else None
+        if last is None:
+            return True
+        # A crash under peak load is the answer to a soak.
+        return last.judgement is None and last.crash is None
+
     def vetoed_keeps(self) -> tuple[Action, ...]:
         """Return the kept actions that were vetoed too late to stop them."""
         return tuple(
@@ -154,16 +188,28 @@ class CampaignState:
             if action.outcome is Status.KEPT and action.action_id in self.constraints.vetoed
         )
 
-    def final_claim_s(self) -> float:
-        """Return the seconds that the final claim should take, from what the calibration took.
+    def claim_plan(self) -> SeriesPlan:
+        """Return how the final claim about the stack that stands now is measured."""
+        return claim_plan(
+            self.settings.measure,
+            self.noise_pool,
+            pair_s=self._claim_pair_s(),
+            budget_s=self.budget.wall_s,
+        )
 
-        A start of the claim plays as many windows as the calibration; the final stack's are
-        shorter by the gain.
-        """
-        per_start = self.noise_s if self.noise_s is not None else 15.0
+    def _claim_pair_s(self) -> float:
+        """Return the expected seconds of a pair of the baseline and the stack that stands now."""
         gain = max(1.0, self.tree.gain_ratio(self.tree.current_id)) if self.started else 1.0
-        windows = (1.0 + 1.0 / gain) / 2.0
-        return per_start * windows * self.settings.measure.final_starts
+        root_pair_s = 4.0 if self.root_pair_s is None else self.root_pair_s
+        return root_pair_s * (1.0 + 1.0 / gain) / 2.0
+
+    def final_claim_s(self) -> float:
+        """Return the seconds that the final claim should take, from what the calibration took."""
+        plan = self.claim_plan()
+        setup_s = 5.0 if self.setup_s is None else self.setup_s
+        windows_s = plan.max_starts * (setup_s + plan.max_pairs * self._claim_pair_s())
+        soak_s = self.settings.measure.soak_s
+        return windows_s + (soak_s + setup_s / 2.0 if soak_s > 0 else 0.0)
 
     def final_reserve_s(self) -> float:
         """Return the seconds to keep for the final claim when new work starts."""
@@ -199,9 +245,16 @@ def _ended(state: CampaignState, _event: CampaignEnded, _recorded: Recorded) -> 
 
 def _calibrated(state: CampaignState, event: NoiseCalibrated, recorded: Recorded) -> None:
     state.noise = event
+    state.noise_pool.add(event.effect)
     begun = state.attempted_at.get(event.request_id)
-    if begun is not None:
-        state.noise_s = (recorded.recorded_at - begun).total_seconds()
+    if begun is not None and state.pair_s is not None:
+        took_s = (recorded.recorded_at - begun).total_seconds()
+        state.root_pair_s = state.pair_s
+        state.setup_s = max(0.0, took_s - event.effect.num_pairs * state.pair_s)
+
+
+def _benchmarked(state: CampaignState, event: BenchmarkMeasured, _recorded: Recorded) -> None:
+    state.noise_pool.add(event.effect)
 
 
 def _paired(state: CampaignState, event: PairMeasured, _recorded: Recorded) -> None:
@@ -264,6 +317,7 @@ _HANDLERS: Dispatcher[CampaignState] = Dispatcher(
         CampaignEnded: _ended,
         NoiseCalibrated: _calibrated,
         PairMeasured: _paired,
+        BenchmarkMeasured: _benchmarked,
         ActionScored: _scored,
         ActionDispatched: _dispatched,
         AttemptStarted: _attempted,

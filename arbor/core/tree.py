@@ -162,7 +162,7 @@ class Tree:
         node = self.nodes[action.node_id]
         if node.effect is None or not node.has_witness:
             return False
-        return node.effect.low <= min_gain_ratio < node.effect.ratio
+        return node.effect.ratio >= min_gain_ratio
 
     def profile_at(self, node_id: str) -> Profile | None:
         """Return the node's profile, or the nearest ancestor's."""

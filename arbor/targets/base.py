@@ -10,6 +10,7 @@ from arbor.events.types import (
     AccuracySample,
     ActionTemplate,
     Hardware,
+    Load,
     Profile,
     Scalar,
     WindowSample,
@@ -17,6 +18,9 @@ from arbor.events.types import (
 
 FlatConfig = Mapping[str, Scalar]
 """``section.key`` to value."""
+
+STANDARD_LOAD = Load()
+"""The target's own workload at its own concurrency."""
 
 
 class ServerFailedError(ArborError):
@@ -99,10 +103,16 @@ class Target(Protocol):
         """Return where the time goes under the benchmark's load."""
         ...
 
-    def benchmark(self, server: Server, seed: int, num_requests: int) -> WindowSample:
+    def workloads(self) -> Sequence[str]:
+        """Return the names of the workloads that a load may ask for; the standard one is ``""``."""
+        ...
+
+    def benchmark(
+        self, server: Server, seed: int, num_requests: int, load: Load = STANDARD_LOAD
+    ) -> WindowSample:
         """Play one window of ``num_requests`` requests with fresh prompts from ``seed``.
 
-        Equal seeds and numbers give equal work. ``counters`` of the sample hold the growth of
+        Equal seeds, numbers and loads give equal work. ``counters`` of the sample hold the growth of
         the server's counters during the window, which witnesses read.
         """
         ...
@@ -117,6 +127,14 @@ class Target(Protocol):
 
     def warmup(self, server: Server, seed: int) -> None:
         """Play enough load that lazy work is done before the first window."""
+        ...
+
+    def default_concurrency(self) -> int:
+        """Return the requests that the standard load holds open at once."""
+        ...
+
+    def rss_bytes(self, server: Server) -> int | None:
+        """Return the resident memory of a server's processes; None when it is not known."""
         ...
 
     def default_num_requests(self) -> int:

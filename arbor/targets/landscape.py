@@ -15,11 +15,12 @@ from arbor.events.types import (
     CategoryShare,
     Counter,
     Hardware,
+    Load,
     Profile,
     Scalar,
     WindowSample,
 )
-from arbor.targets.base import Server, ServerFailedError
+from arbor.targets.base import STANDARD_LOAD, Server, ServerFailedError
 from arbor.targets.landscape_catalog import landscape_catalog, used_counter
 from arbor.targets.landscape_config import LandscapeConfig
 from arbor.targets.landscape_samples import random_stream
@@ -32,6 +33,7 @@ _INPUT_TOKENS = 48
 _OUTPUT_TOKENS = 32
 """Tokens of one request."""
 _NUM_CHECKED_TOKENS = 1024
+_CONCURRENCY = 16
 
 
 class LandscapeServer:
@@ -174,7 +176,13 @@ class LandscapeTarget:
             source="landscape",
         )
 
-    def benchmark(self, server: Server, seed: int, num_requests: int) -> WindowSample:
+    def workloads(self) -> Sequence[str]:
+        """Return the workloads that switches declare an effect on."""
+        return sorted({name for s in self.surface.switches for name in s.workload_log_gains})
+
+    def benchmark(
+        self, server: Server, seed: int, num_requests: int, load: Load = STANDARD_LOAD
+    ) -> WindowSample:
         """Play one window.
 
         Raises:
@@ -185,7 +193,10 @@ class LandscapeTarget:
         own.num_windows += 1
         log_noise, foreign = self._noise(own, seed)
         throughput = self.config.throughput_tok_s * self.surface.true_ratio(own.config)
-        throughput *= math.exp(log_noise)
+        throughput *= math.exp(log_noise + self._workload_log_gain(own, load.workload))
+        concurrency = load.concurrency or self.default_concurrency()
+        throughput *= _saturation(concurrency) / _saturation(self.default_concurrency())
+        tpot_ms = 1000.0 * concurrency / throughput
         num_tokens = num_requests * _OUTPUT_TOKENS
         duration_s = num_tokens / throughput
         self._pass(duration_s)
@@ -200,6 +211,10 @@ class LandscapeTarget:
             num_output_tokens=num_tokens,
             duration_s=duration_s,
             throughput_tok_s=throughput,
+            ttft_ms_p50=2.0 * tpot_ms,
+            ttft_ms_p99=4.0 * tpot_ms,
+            tpot_ms_p50=tpot_ms,
+            tpot_ms_p99=1.5 * tpot_ms,
             server_cpu_s=duration_s,
             client_cpu_s=0.0,
             foreign_cpu_ratio=foreign,
@@ -245,6 +260,21 @@ class LandscapeTarget:
         """Return the requests of a window of ``window_s`` on the baseline."""
         return max(round(self.config.window_s * self.config.throughput_tok_s / _OUTPUT_TOKENS), 1)
 
+    def default_concurrency(self) -> int:
+        """Return the concurrency that the baseline's throughput is declared for."""
+        return _CONCURRENCY
+
+    def rss_bytes(self, server: Server) -> int | None:  # noqa: ARG002 - it has no process
+        """Return None: nothing runs."""
+        return None
+
+    def _workload_log_gain(self, server: LandscapeServer, workload: str) -> float:
+        if not workload:
+            return 0.0
+        on = self.surface.names_on(server.config)
+        switches = (s for s in self.surface.switches if s.name in on)
+        return math.fsum(s.workload_log_gains.get(workload, 0.0) for s in switches)
+
     def _pass(self, duration_s: float) -> None:
         self._elapsed_s += duration_s
         if self.config.time_scale > 0:
@@ -261,6 +291,11 @@ class LandscapeTarget:
         if stream.random() < noise.outlier_ratio:
             return log_noise - noise.outlier_log_loss, noise.outlier_foreign_cpu_ratio
         return log_noise, 0.0
+
+
+def _saturation(concurrency: int) -> float:
+    """Return the throughput at a concurrency over that at an unlimited one."""
+    return concurrency / (concurrency + 8.0)
 
 
 def _own(server: Server) -> LandscapeServer:

@@ -33,6 +33,8 @@ class Switch(Value):
     """Log of the speed-up of its category; negative harms."""
     locked_log_gain: float = 0.0
     """Log gain as long as none of ``unlocked_by`` is on."""
+    workload_log_gains: dict[str, float] = Field(default_factory=dict)
+    """Further log gain under the workload of a name."""
     unlocked_by: tuple[str, ...] = ()
     """Switches of which one must be on before ``log_gain`` counts; empty means always."""
     needs: tuple[str, ...] = ()

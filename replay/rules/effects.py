@@ -4,13 +4,16 @@ import math
 import statistics
 from collections import defaultdict
 
-from arbor.core.measure.interval import START_SD, clustered_effect, effect_of
-from arbor.core.measure.sequential import decide, mde_ratio
+from arbor.core.measure.interval import Series, claim_effect, series_effect
+from arbor.core.measure.objective import objective_value
+from arbor.core.measure.planning import calibrated_mde_ratio
+from arbor.core.measure.sequential import decide
 from arbor.events.campaign import CampaignStarted
+from arbor.events.errors import InvalidInputError
 from arbor.events.evidence import BenchmarkMeasured, NoiseCalibrated, PairMeasured
 from arbor.events.requests import MeasurementRequested
 from arbor.events.settings import MeasureSettings
-from arbor.events.types import Effect
+from arbor.events.types import Effect, SeriesPlan
 from arbor.replay.rules.base import Evidence, Findings, difference, is_close
 
 MIN_THROUGHPUT = 1e-9
@@ -26,6 +29,7 @@ class EffectsFollowFromPairs:
     def check(self, evidence: Evidence, findings: Findings) -> None:
         """Recompute every number that a keep could rest on."""
         settings = MeasureSettings()
+        num_devices = 1
         asked: dict[str, MeasurementRequested] = {}
         pairs: dict[tuple[str, str | None], list[PairMeasured]] = defaultdict(list)
         for recorded in evidence.events:
@@ -34,13 +38,14 @@ class EffectsFollowFromPairs:
             match event:
                 case CampaignStarted():
                     settings = event.settings.measure
+                    num_devices = event.hardware.num_devices
                     continue
                 case MeasurementRequested():
                     asked[event.request_id] = event
                     continue
                 case PairMeasured():
                     pairs[event.request_id, event.attempt_id].append(event)
-                    problem = _pair_problem(event)
+                    problem = _pair_problem(event, settings, num_devices)
                 case NoiseCalibrated() | BenchmarkMeasured():
                     own = [p for p in pairs[event.request_id, event.attempt_id] if p.is_valid]
                     problem = _result_problem(event, own, settings, asked.get(event.request_id))
@@ -49,10 +54,20 @@ class EffectsFollowFromPairs:
             findings.require(problem is None, recorded.position, problem or "")
 
 
-def _pair_problem(pair: PairMeasured) -> str | None:
-    candidate = max(pair.candidate.throughput_tok_s, MIN_THROUGHPUT)
-    incumbent = max(pair.incumbent.throughput_tok_s, MIN_THROUGHPUT)
-    expected = math.log(candidate / incumbent)
+def _pair_problem(pair: PairMeasured, settings: MeasureSettings, num_devices: int) -> str | None:
+    objective = next(
+        (guard.objective for guard in settings.guards if guard.name == pair.guard),
+        settings.objective,
+    )
+    arms = (
+        (pair.candidate, *pair.candidate_sweep),
+        (pair.incumbent, *pair.incumbent_sweep),
+    )
+    try:
+        own, other = (objective_value(windows, objective, num_devices) for windows in arms)
+    except InvalidInputError as error:
+        return f"pair {pair.pair} cannot be recomputed: {error}"
+    expected = math.log(own / other)
     if is_close(pair.log_ratio, expected):
         return None
     return f"pair {pair.pair}: log ratio {pair.log_ratio!r}, its windows give {expected!r}"
@@ -64,6 +79,8 @@ def _result_problem(
     settings: MeasureSettings,
     asked: MeasurementRequested | None,
 ) -> str | None:
+    guard_pairs = [pair for pair in pairs if pair.guard]
+    pairs = [pair for pair in pairs if not pair.guard]
     if not pairs:
         return f"{result.kind} has no valid pairs of its attempt"
     if any(pair.commit != result.commit for pair in pairs):
@@ -71,7 +88,9 @@ def _result_problem(
     try:
         if isinstance(result, NoiseCalibrated):
             return _noise_problem(result, pairs, settings)
-        return _benchmark_problem(result, pairs, settings, asked)
+        return _benchmark_problem(result, pairs, settings, asked) or _guards_problem(
+            result, guard_pairs, settings
+        )
     except (ValueError, ArithmeticError) as error:
         return f"{result.kind} cannot be recomputed: {error}"
 
@@ -79,10 +98,10 @@ def _result_problem(
 def _noise_problem(
     result: NoiseCalibrated, pairs: list[PairMeasured], settings: MeasureSettings
 ) -> str | None:
-    effect = effect_of([pair.log_ratio for pair in pairs], settings.alpha)
+    effect = series_effect(_series(pairs), settings.alpha, start_sd=0.0)
     if (text := _differs(effect, result.effect)) is not None:
         return text
-    expected = mde_ratio(max(effect.sd_log_ratio, 1e-4), settings)
+    expected = calibrated_mde_ratio(settings, effect)
     if is_close(expected, result.mde_ratio):
         return None
     return f"smallest effect {result.mde_ratio!r}, the pairs give {expected!r}"
@@ -94,16 +113,19 @@ def _benchmark_problem(
     settings: MeasureSettings,
     asked: MeasurementRequested | None,
 ) -> str | None:
-    ratios = [pair.log_ratio for pair in pairs]
+    if asked is None or asked.plan is None:
+        return f"{result.request_id} has no plan to hold its pairs against"
+    plan = asked.plan
     if result.purpose == "revalidation":
-        starts: dict[int, list[float]] = defaultdict(list)
-        for pair in pairs:
-            starts[pair.start].append(pair.log_ratio)
-        effect = clustered_effect(list(starts.values()), settings.alpha, start_sd=START_SD)
+        effect = claim_effect(_series(pairs), settings.alpha, start_sd=plan.start_sd)
     else:
-        effect = effect_of(ratios, settings.alpha)
-        series = settings.with_max_pairs(asked.max_pairs if asked is not None else None)
-        if (text := _stop_problem(result, ratios, series)) is not None:
+        effect = series_effect(
+            _series(pairs),
+            settings.alpha,
+            start_sd=plan.start_sd,
+            noise_sd_high=plan.noise_sd_high,
+        )
+        if (text := _stop_problem(result, pairs, plan)) is not None:
             return text
     if (text := _differs(effect, result.effect)) is not None:
         return text
@@ -114,14 +136,36 @@ def _benchmark_problem(
     return _witness_problem(result, pairs, asked)
 
 
+def _guards_problem(
+    result: BenchmarkMeasured, pairs: list[PairMeasured], settings: MeasureSettings
+) -> str | None:
+    for found in result.guards:
+        own = [pair.log_ratio for pair in pairs if pair.guard == found.name]
+        effect = series_effect(Series.of(own), settings.alpha, start_sd=settings.start_sd)
+        if (text := _differs(effect, found.effect)) is not None:
+            return f"guard {found.name}: {text}"
+    return None
+
+
+def _series(pairs: list[PairMeasured]) -> Series:
+    starts: dict[int, list[float]] = defaultdict(list)
+    for pair in pairs:
+        starts[pair.start].append(pair.log_ratio)
+    return Series.of(*starts.values())
+
+
 def _stop_problem(
-    result: BenchmarkMeasured, ratios: list[float], settings: MeasureSettings
+    result: BenchmarkMeasured, pairs: list[PairMeasured], plan: SeriesPlan
 ) -> str | None:
     """Return how the end of a series differs from the first moment at which it decides."""
-    for number in range(1, len(ratios)):
-        if (early := decide(ratios[:number], settings)) is not None:
-            return f"the series went on after pair {number} had decided it ({early})"
-    expected = decide(ratios, settings) or "max_pairs"
+    for number in range(1, len(pairs)):
+        then = decide(_series(pairs[:number]), plan)
+        if then == "restart" and pairs[number].start == pairs[number - 1].start:
+            return f"the series went on after pair {number} without the fresh start it needed"
+        if then not in {None, "restart"}:
+            return f"the series went on after pair {number} had decided it ({then})"
+    expected = decide(_series(pairs), plan)
+    expected = "max_pairs" if expected in {None, "restart"} else expected
     return None if expected == result.stop else f"stopped for {result.stop}, not for {expected}"
 
 

@@ -13,6 +13,7 @@ from arbor.events.evidence import (
     NoiseCalibrated,
     PairMeasured,
     ProfileTaken,
+    SoakMeasured,
 )
 from arbor.events.judgement import MeasurementJudged
 from arbor.events.life import LeaseTaken
@@ -48,6 +49,7 @@ UNIQUE: dict[type[Event], Callable[[Any], list[_Key]]] = {
     BenchmarkMeasured: _result,
     NoiseCalibrated: _result,
     ProfileTaken: _result,
+    SoakMeasured: _result,
 }
 """What an event uses up: names that may appear once in a log."""
 

@@ -10,7 +10,9 @@ import pytest
 from arbor.actors.bench import Bench
 from arbor.actors.journal import Journal
 from arbor.core.campaign import Campaign
-from arbor.core.measure.interval import START_SD, clustered_effect, effect_of
+from arbor.core.measure.interval import Series, claim_effect, series_effect
+from arbor.core.measure.objective import objective_value
+from arbor.core.measure.soak import soak_violation
 from arbor.core.rca import diagnose
 from arbor.core.state import CampaignState
 from arbor.core.tree import ROOT_ID, Status
@@ -23,6 +25,7 @@ from arbor.events.evidence import (
     NoiseCalibrated,
     PairMeasured,
     ProfileTaken,
+    SoakMeasured,
 )
 from arbor.events.life import LeaseTaken
 from arbor.events.limits import ActionVetoed
@@ -30,7 +33,7 @@ from arbor.events.log import EventLog
 from arbor.events.outcome import Crashed
 from arbor.events.requests import MeasurementRequested, Purpose
 from arbor.events.settings import MeasureSettings
-from arbor.events.types import ActionTemplate, Scalar
+from arbor.events.types import ActionTemplate, Effect, Guard, Load, Objective, Scalar, SeriesPlan
 from arbor.events.work import AttemptStarted, PatchProposed
 from arbor.targets.base import ServerFailedError
 from arbor.targets.landscape import LandscapeConfig
@@ -52,6 +55,7 @@ class Lab:
         measure: MeasureSettings = MEASURE,
         seed: int = 0,
     ) -> None:
+        self._measure = measure
         self.simulation = Simulation(
             directory,
             LandscapeConfig(noise=noise or Noise(), seed=seed),
@@ -102,8 +106,26 @@ class Lab:
                 edits=() if is_about_root else self.template.edits,
                 incumbent_commit=self.root,
                 witness=None if is_about_root else self.template.witness,
+                plan=None if is_about_root else self.plan(purpose),
                 seed=number * 1009,
             )
+        )
+
+    noise_sd_high = 0.03
+
+    def plan(self, purpose: Purpose) -> SeriesPlan:
+        """Return a plan of the campaign's settings, the noise known."""
+        measure = self._measure
+        is_claim = purpose == "revalidation"
+        return SeriesPlan(
+            alpha=measure.alpha,
+            min_pairs=measure.min_pairs,
+            max_pairs=measure.final_pairs if is_claim else measure.max_pairs,
+            max_starts=measure.final_starts if is_claim else measure.max_starts,
+            min_gain_ratio=measure.min_gain_ratio,
+            start_sd=measure.start_sd,
+            noise_sd=0.7 * self.noise_sd_high,
+            noise_sd_high=self.noise_sd_high,
         )
 
     def answer(self, log: EventLog | None = None) -> None:
@@ -137,6 +159,16 @@ class Lab:
         return self.simulation.state()
 
 
+def _effect(pairs: list[PairMeasured]) -> Effect:
+    """Return the effect of valid pairs of one start."""
+    return series_effect(
+        Series.of([p.log_ratio for p in pairs]),
+        MEASURE.alpha,
+        start_sd=MEASURE.start_sd,
+        noise_sd_high=0.03,
+    )
+
+
 def test_takes_a_profile_alone(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     lab.ask("profile")
@@ -155,7 +187,9 @@ def test_calibrates_between_two_servers_of_the_baseline(tmp_path: Path) -> None:
     (noise,) = lab.events(NoiseCalibrated)
     pairs = lab.events(PairMeasured)
     assert len(pairs) == MEASURE.noise_pairs
-    assert noise.effect == effect_of([p.log_ratio for p in pairs], MEASURE.alpha)
+    assert noise.effect == series_effect(
+        Series.of([p.log_ratio for p in pairs]), MEASURE.alpha, start_sd=0.0
+    )
     assert noise.effect.low < 1.0 < noise.effect.high
     assert noise.mde_ratio > MEASURE.min_gain_ratio
 
@@ -181,7 +215,7 @@ def test_measures_pairs_until_they_decide(tmp_path: Path) -> None:
     assert result.stop == "gain"
     assert result.has_witness
     assert len(pairs) < MEASURE.max_pairs
-    assert result.effect == effect_of([p.log_ratio for p in pairs], MEASURE.alpha)
+    assert result.effect == _effect(pairs)
     assert [p.pair for p in pairs] == list(range(1, len(pairs) + 1))
     assert [p.is_candidate_first for p in pairs] == [n % 2 == 1 for n in range(1, len(pairs) + 1)]
     assert len({p.candidate.seed for p in pairs}) == len(pairs)
@@ -210,7 +244,9 @@ def test_the_final_claim_has_fresh_starts(tmp_path: Path) -> None:
     pairs = lab.events(PairMeasured)
     by_start = [[p.log_ratio for p in pairs if p.start == start] for start in (1, 2)]
     assert [len(start) for start in by_start] == [MEASURE.final_pairs] * 2
-    assert result.effect == clustered_effect(by_start, MEASURE.alpha, start_sd=START_SD)
+    assert result.effect == claim_effect(
+        Series.of(*by_start), MEASURE.alpha, start_sd=MEASURE.start_sd
+    )
     assert (result.purpose, result.effect.num_starts_per_arm) == ("revalidation", 2)
 
 
@@ -224,7 +260,7 @@ def test_pairs_under_unequal_load_are_measured_again(tmp_path: Path) -> None:
     (result,) = lab.events(BenchmarkMeasured)
     assert flawed, "the landscape makes a quarter of the windows slow"
     assert all("foreign processes took" in (p.flaw or "") for p in flawed)
-    assert result.effect == effect_of([p.log_ratio for p in pairs if p.is_valid], MEASURE.alpha)
+    assert result.effect == _effect([p for p in pairs if p.is_valid])
 
 
 def test_a_machine_that_is_never_quiet_is_not_the_candidates_fault(tmp_path: Path) -> None:
@@ -345,3 +381,72 @@ def test_an_attempt_is_not_begun_on_what_moved_meanwhile(tmp_path: Path) -> None
     assert bench.next_request() is None
     assert not lab.events(PairMeasured)
     assert len(lab.events(AttemptStarted)) <= 1
+
+
+def test_a_small_gain_is_measured_on_fresh_starts(tmp_path: Path) -> None:
+    """What the bias of one start could explain is measured on others before it is believed."""
+    measure = MeasureSettings(max_pairs=30, max_starts=3)
+    lab = Lab(tmp_path, "prefix_cache", noise=Noise(window_sd=0.002), measure=measure)
+    lab.noise_sd_high = 0.005
+    switch = next(s for s in lab.simulation.target.surface.switches if s.name == "prefix_cache")
+    small = switch.model_copy(update={"log_gain": 0.12})
+    others = [s for s in lab.simulation.target.surface.switches if s.name != "prefix_cache"]
+    lab.simulation.target.surface = lab.simulation.target.surface.model_copy(
+        update={"switches": (*others, small)}
+    )
+    lab.ask("benchmark")
+    lab.answer()
+    (result,) = lab.events(BenchmarkMeasured)
+    pairs = lab.events(PairMeasured)
+    assert result.stop == "gain"
+    assert result.effect.num_starts_per_arm == len({p.start for p in pairs}) > 1
+    assert [p.start for p in pairs] == sorted(p.start for p in pairs)
+    truth = lab.simulation.target.surface.true_ratio(
+        lab.simulation.place.workspace.config(result.commit)
+    )
+    assert 1.015 < truth < 1.03
+    assert result.effect.low < truth < result.effect.high
+
+
+def test_a_gain_is_shown_on_the_workloads_that_must_not_get_worse(tmp_path: Path) -> None:
+    guard = Guard(name="long", load=Load(workload="long"), num_pairs=3)
+    lab = Lab(tmp_path, measure=MEASURE.model_copy(update={"guards": (guard,)}))
+    surface = lab.simulation.target.surface
+    switches = tuple(
+        s.model_copy(update={"workload_log_gains": {"long": -0.9}}) if s.name == "vectorised" else s
+        for s in surface.switches
+    )
+    lab.simulation.target.surface = surface.model_copy(update={"switches": switches})
+    lab.ask("benchmark")
+    lab.answer()
+    (result,) = lab.events(BenchmarkMeasured)
+    pairs = lab.events(PairMeasured)
+    assert result.stop == "gain"
+    assert [g.name for g in result.guards] == ["long"]
+    assert result.guards[0].effect.ratio < 0.8 < 1.2 < result.effect.ratio
+    assert result.effect.num_pairs == sum(not p.guard for p in pairs)
+    assert sum(p.guard == "long" for p in pairs) == 3
+
+
+def test_a_sweep_measures_every_concurrency_in_both_arms(tmp_path: Path) -> None:
+    objective = Objective(metric="hypervolume", sweep=(2, 16, 64), max_latency_ms=400.0)
+    lab = Lab(tmp_path, measure=MEASURE.model_copy(update={"objective": objective}))
+    lab.ask("benchmark")
+    lab.answer()
+    (result,) = lab.events(BenchmarkMeasured)
+    for pair in lab.events(PairMeasured):
+        assert len(pair.candidate_sweep) == len(pair.incumbent_sweep) == 2
+        own = objective_value([pair.candidate, *pair.candidate_sweep], objective)
+        other = objective_value([pair.incumbent, *pair.incumbent_sweep], objective)
+        assert pair.log_ratio == pytest.approx(math.log(own / other))
+    assert result.effect.ratio > 1.1
+
+
+def test_a_soak_keeps_a_fresh_server_under_peak_load(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    lab.ask("soak")
+    lab.answer()
+    (soak,) = lab.events(SoakMeasured)
+    assert soak.concurrency == 2 * lab.simulation.target.default_concurrency()
+    assert sum(w.duration_s for w in soak.windows) >= MEASURE.soak_s
+    assert soak_violation(soak) is None

@@ -27,7 +27,7 @@ def _settings(wall_s: float = 10_000.0, max_trials: int = 100, **search: object)
     return Settings(
         budget=BudgetSettings(wall_s=wall_s, max_trials=max_trials),
         search=SearchSettings.model_validate(search),
-        measure=MeasureSettings(final_starts=2),
+        measure=MeasureSettings(final_starts=2, soak_s=0.0),
     )
 
 
@@ -178,8 +178,8 @@ def test_a_refused_accuracy_is_a_reversal_without_a_benchmark() -> None:
 @pytest.mark.parametrize(
     ("ratio", "has_witness", "candidate", "word"),
     [
-        (0.95, True, None, "does not clear"),
-        (1.0, True, None, "does not clear"),
+        (0.95, True, None, "smallest gain that counts"),
+        (1.0, True, None, "smallest gain that counts"),
         (1.4, False, None, "witness"),
         (1.4, True, {"num_failed": 2}, "failed_requests"),
         (1.4, True, {"num_output_tokens": 50}, "equal_work"),
@@ -595,14 +595,14 @@ def test_a_paused_campaign_starts_and_keeps_nothing() -> None:
 
 
 def test_dispatches_only_what_leaves_time_for_the_final_claim() -> None:
-    """Calibration takes 10 s, so the claim of two starts keeps 26 s; the trial expects 10 s."""
-    enough = Stage(template("a", cost_s=10.0), settings=_settings(wall_s=46.5))
+    """The claim needs two starts of 4 s with four pairs of 2 s each, and a third more."""
+    enough = Stage(template("a", cost_s=10.0), settings=_settings(wall_s=51.5))
     assert "ActionDispatched" in _kinds(enough.open())
-    scarce = Stage(template("a", cost_s=10.0), settings=_settings(wall_s=45.5))
+    scarce = Stage(template("a", cost_s=10.0), settings=_settings(wall_s=50.5))
     said = scarce.open()
     assert "ActionDispatched" not in _kinds(said)
     (withdrawn,) = (e for e in said if isinstance(e, ActionWithdrawn))
-    assert withdrawn.reason == "budget: 36 s left"
+    assert withdrawn.reason == "budget: 40 s left"
     assert scarce.has_request("revalidation")
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from arbor.core.guardrails import GUARDRAILS, Evidence, Finding, check
-from arbor.core.measure.interval import effect_of
+from arbor.core.measure.interval import Series, series_effect
 from arbor.events.evidence import BenchmarkMeasured, PairMeasured
 from arbor.events.settings import MeasureSettings
 from arbor.events.types import WindowSample
@@ -42,7 +42,7 @@ def _evidence(
         commit="c",
         purpose="benchmark",
         incumbent_commit="b",
-        effect=effect_of(values, 0.05),
+        effect=series_effect(Series.of(values), 0.05, start_sd=0.0),
         stop="gain",
         has_witness=has_witness,
         witness_detail="fused.used did not grow",

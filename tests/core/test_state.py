@@ -178,9 +178,11 @@ def test_the_reserve_follows_the_calibration() -> None:
     stage.calibrate(duration_s=20.0)
     state = stage.state
     assert before > 0
-    assert state.noise_s == 20.0, "waiting for the bench is no part of it"
-    assert state.final_claim_s() == 40.0
-    assert state.final_reserve_s() == pytest.approx(52.0)
+    assert state.root_pair_s == 2.0
+    assert state.setup_s == 14.0, "20 s without three pairs and without waiting for the bench"
+    assert state.claim_plan().max_pairs == 6
+    assert state.final_claim_s() == pytest.approx(2 * (14.0 + 6 * 2.0))
+    assert state.final_reserve_s() == pytest.approx(1.3 * 52.0)
 
 
 def test_a_calibration_that_was_killed_is_timed_from_its_last_attempt() -> None:
@@ -190,7 +192,7 @@ def test_a_calibration_that_was_killed_is_timed_from_its_last_attempt() -> None:
     stage.clock.sleep(10_000.0)
     stage.restart()
     stage.calibrate(duration_s=20.0)
-    assert stage.state.noise_s == 20.0
+    assert stage.state.setup_s == 14.0
 
 
 def test_a_night_is_no_part_of_a_trial() -> None:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from arbor.events.types import Profile, Scalar, WindowSample
-from arbor.targets.base import Server
+from arbor.events.types import Load, Profile, Scalar, WindowSample
+from arbor.targets.base import STANDARD_LOAD, Server
 from arbor.targets.landscape import LandscapeConfig, LandscapeServer, LandscapeTarget
 
 Hook = Callable[[dict[str, Scalar], str], None]
@@ -34,7 +34,9 @@ class HookedLandscape(LandscapeTarget):
         self._call(server, "profile")
         return super().profile(server, seed)
 
-    def benchmark(self, server: Server, seed: int, num_requests: int) -> WindowSample:
+    def benchmark(
+        self, server: Server, seed: int, num_requests: int, load: Load = STANDARD_LOAD
+    ) -> WindowSample:
         """Call back, then play the window."""
         self._call(server, "benchmark")
-        return super().benchmark(server, seed, num_requests)
+        return super().benchmark(server, seed, num_requests, load)

@@ -10,7 +10,7 @@ from arbor.actors.orchestrator import Orchestrator
 from arbor.actors.shell import ReactorShell
 from arbor.actors.supervisor import Supervisor
 from arbor.core.clock import VirtualClock
-from arbor.core.measure.interval import effect_of
+from arbor.core.measure.interval import Series, series_effect
 from arbor.core.requests import Request
 from arbor.core.state import CampaignState
 from arbor.core.tree import Node, Status
@@ -26,13 +26,12 @@ from arbor.events.evidence import (
 from arbor.events.memory import MemoryLog
 from arbor.events.outcome import Crashed
 from arbor.events.requests import Purpose
-from arbor.events.settings import Settings
+from arbor.events.settings import MeasureSettings, Settings
 from arbor.events.types import (
     AccuracySample,
     ActionTemplate,
     CategoryShare,
     Edit,
-    Effect,
     Hardware,
     Layer,
     Profile,
@@ -43,6 +42,8 @@ from arbor.events.work import AttemptStarted, PatchProposed
 E = TypeVar("E", bound=Event)
 HARDWARE = Hardware(host="h", kind="cpu", device_name="test", num_cores=2, memory_bytes=1 << 30)
 ROOT_COMMIT = "commit-n000"
+WITHOUT_SOAK = Settings(measure=MeasureSettings(soak_s=0.0))
+"""The defaults, but campaigns end with their final claim."""
 SPREAD = (0.004, -0.004, 0.0)
 """Deviation of the log ratios of a benchmark's three pairs."""
 
@@ -124,7 +125,7 @@ class Stage:
         self.log = MemoryLog("c", self.clock.now)
         self._watcher = Journal(self.log, "watcher", self.clock)
         self._journals: dict[str, Journal] = {}
-        self.say(started(templates, settings or Settings()), actor="supervisor")
+        self.say(started(templates, settings or WITHOUT_SOAK), actor="supervisor")
         self.restart()
 
     def restart(self) -> None:
@@ -270,7 +271,9 @@ class Stage:
         """Answer the request for a calibration of noise."""
         request = self.begin("noise")
         self.clock.sleep(duration_s)
-        own = {"effect": effect_of([0.01, -0.01, 0.0], 0.05), "mde_ratio": 1.03}
+        self.say(*self._pairs(request, 1.0, {}), actor="bench")
+        effect = series_effect(Series.of(SPREAD), 0.05, start_sd=0.0)
+        own = {"effect": effect, "mde_ratio": 1.03}
         self.say(
             NoiseCalibrated.model_validate(self._fields(request) | own | {"num_requests": 8}),
             actor="bench",
@@ -315,12 +318,13 @@ class Stage:
         ]
 
     def _result(self, request: Request, ratio: float, *, has_witness: bool) -> BenchmarkMeasured:
-        effect: Effect = effect_of([math.log(ratio) + d for d in SPREAD], 0.05)
+        series = Series.of([math.log(ratio) + d for d in SPREAD])
+        effect = series_effect(series, 0.05, start_sd=0.0)
         own = {
             "purpose": request.asked.purpose,
             "incumbent_commit": request.asked.incumbent_commit,
             "effect": effect,
-            "stop": "gain" if effect.low > 1.01 else "no_gain",
+            "stop": "gain" if effect.low > 1.0 else "no_gain",
             "has_witness": has_witness,
             "witness_detail": "seen" if has_witness else "x.used did not grow",
             "mean_throughput_tok_s": 100.0 * ratio,

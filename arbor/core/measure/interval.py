@@ -3,26 +3,75 @@
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
 
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 from arbor.events.types import Effect
 
-MIXTURE_VARIANCE = 25.0
-"""Prior variance of the standardised effect (mean over standard deviation).
+T_MIXTURE_VARIANCE = 25.0
+"""Prior variance of the standardised effect where the noise is not known.
 
-Effects of kept actions are many times the noise of a pair, so the prior is wide; a wide prior
-needs the fewest pairs for large effects and costs little for small ones."""
+Effects of kept actions are many times the noise of a pair; a wide prior needs the fewest pairs."""
+NORMAL_MIXTURE_VARIANCE = 1.0
+"""The same where a bound of the noise is known: short series lose little, long ones gain."""
+MAX_LOG_RADIUS = 20.0
+"""Stands for an interval that nothing bounds yet."""
+MIN_SD = 1e-4
+"""Floor of a deviation, so that equal values claim no certainty."""
 
-START_SD = 0.012
-"""Assumed deviation of the log ratio from start to start: identical servers differed by 1.2 %."""
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Log ratios of candidate over incumbent, one sequence for every start of the arms."""
+
+    starts: tuple[tuple[float, ...], ...]
+
+    @classmethod
+    def of(cls, *starts: Sequence[float]) -> Self:
+        """Return the series of some starts; empty ones are left out."""
+        return cls(tuple(tuple(start) for start in starts if start))
+
+    @property
+    def num_pairs(self) -> int:
+        """Pairs of all starts."""
+        return sum(map(len, self.starts))
+
+    @property
+    def mean(self) -> float:
+        """Mean log ratio over all pairs."""
+        return statistics.fmean(value for start in self.starts for value in start)
+
+    @property
+    def degrees(self) -> int:
+        """Degrees of freedom of the deviation within starts."""
+        return self.num_pairs - len(self.starts)
+
+    @property
+    def sd(self) -> float:
+        """Pooled standard deviation within starts; 0 without degrees of freedom."""
+        if self.degrees < 1:
+            return 0.0
+        means = [statistics.fmean(start) for start in self.starts]
+        squares = math.fsum(
+            (value - mean) ** 2
+            for start, mean in zip(self.starts, means, strict=True)
+            for value in start
+        )
+        return math.sqrt(squares / self.degrees)
+
+    @property
+    def start_weight(self) -> float:
+        """Variance of the mean of the starts' biases, over the variance of one bias."""
+        return math.fsum((len(start) / self.num_pairs) ** 2 for start in self.starts)
 
 
-def mixture_radius(num: int, sd: float, alpha: float, variance: float = MIXTURE_VARIANCE) -> float:
-    """Return the half width of the anytime-valid interval of a mean.
+def t_mixture_radius(num: int, sd: float, alpha: float) -> float:
+    """Return the half width of the anytime-valid interval of a mean, the noise not known.
 
     Inverts the scale-invariant t mixture: with right-Haar prior on the standard deviation and
-    N(0, variance) on the standardised effect, the Bayes factor is a test martingale, so the set
+    N(0, v) on the standardised effect, the Bayes factor is a test martingale, so the set
     where it stays below 1/alpha covers the mean at all times with probability 1 - alpha
     (Lai 1976; Wang and Ramdas, "Anytime-valid t-tests and confidence sequences", 2023).
 
@@ -30,7 +79,6 @@ def mixture_radius(num: int, sd: float, alpha: float, variance: float = MIXTURE_
         num: number of observations.
         sd: their standard deviation.
         alpha: miscoverage over all times.
-        variance: prior variance of the standardised effect.
 
     Returns:
         The half width; infinite while too few observations bound it.
@@ -38,81 +86,133 @@ def mixture_radius(num: int, sd: float, alpha: float, variance: float = MIXTURE_
     if num < 2:
         return math.inf
     degrees = num - 1
-    spread = 1.0 + num * variance
-    bound = math.exp((0.5 * math.log(spread) - math.log(alpha)) * 2.0 / num)
-    if bound >= spread:
+    spread = 1.0 + num * T_MIXTURE_VARIANCE
+    exponent = (0.5 * math.log(spread) - math.log(alpha)) * 2.0 / num
+    if exponent >= math.log(spread):
         return math.inf
+    bound = math.exp(exponent)
     t_squared = degrees * (bound - 1.0) / (1.0 - bound / spread)
     return math.sqrt(t_squared / num) * sd
 
 
-def effect_of(
-    log_ratios: Sequence[float], alpha: float, *, min_sd: float = 1e-4, num_starts: int = 1
-) -> Effect:
-    """Return the effect of a series of pairs with its anytime-valid interval.
+def normal_mixture_radius(num: int, sd: float, alpha: float) -> float:
+    """Return the half width of the anytime-valid interval of a mean, the noise known.
+
+    Inverts the normal mixture (Robbins 1970; Howard et al. 2021, "Time-uniform, nonparametric,
+    nonasymptotic confidence sequences", equation 14).
 
     Args:
-        log_ratios: natural logarithms of candidate over incumbent, one a pair.
-        alpha: miscoverage at any stopping time.
-        min_sd: floor of the standard deviation, so that equal values claim no certainty.
-        num_starts: server starts per arm behind the pairs.
+        num: number of observations.
+        sd: their true standard deviation, or an upper bound of it.
+        alpha: miscoverage over all times.
+    """
+    if num < 1:
+        return math.inf
+    spread = 1.0 + num * NORMAL_MIXTURE_VARIANCE
+    square = spread / (num * num * NORMAL_MIXTURE_VARIANCE)
+    return sd * math.sqrt(square * (math.log(spread) - 2.0 * math.log(alpha)))
+
+
+def noise_radius(num: int, sd: float, alpha: float, noise_sd_high: float | None = None) -> float:
+    """Return the half width that the noise of pairs leaves, valid at any stopping time.
+
+    A bound from earlier series of the campaign is used only by a series that is no noisier
+    itself; an outlier in a short series makes it wait.
+
+    Args:
+        num: pairs so far.
+        sd: their standard deviation within starts.
+        alpha: miscoverage over all times.
+        noise_sd_high: upper bound of the deviation of a pair, when there is one.
+    """
+    own = t_mixture_radius(num, max(sd, MIN_SD), alpha)
+    if noise_sd_high is None or sd > noise_sd_high:
+        return own
+    return min(own, normal_mixture_radius(num, max(noise_sd_high, MIN_SD), alpha))
+
+
+def normal_quantile(probability: float) -> float:
+    """Return the quantile of the standard normal distribution."""
+    return float(ndtri(probability))
+
+
+def start_radius(start_weight: float, start_sd: float, alpha: float) -> float:
+    """Return the half width that the bias of server starts leaves.
+
+    Args:
+        start_weight: see ``Series.start_weight``; 1 / k for k equally long starts.
+        start_sd: deviation of the log ratio from start to start.
+        alpha: miscoverage.
+    """
+    return normal_quantile(1.0 - alpha / 2.0) * start_sd * math.sqrt(start_weight)
+
+
+def radius(
+    series: Series, alpha: float, *, start_sd: float, noise_sd_high: float | None = None
+) -> float:
+    """Return the half width of a series' interval: noise of pairs and bias of starts."""
+    return min(
+        MAX_LOG_RADIUS,
+        math.hypot(
+            noise_radius(series.num_pairs, series.sd, alpha, noise_sd_high),
+            start_radius(series.start_weight, start_sd, alpha),
+        ),
+    )
+
+
+def series_effect(
+    series: Series, alpha: float, *, start_sd: float, noise_sd_high: float | None = None
+) -> Effect:
+    """Return the effect of a series with its interval, valid at any stopping time.
+
+    Args:
+        series: log ratios of its pairs.
+        alpha: miscoverage.
+        start_sd: assumed deviation of the log ratio from start to start.
+        noise_sd_high: upper bound of the deviation of a pair, when there is one.
 
     Raises:
         ValueError: there are no pairs.
     """
-    if not log_ratios:
+    if not series.starts:
         raise ValueError("an effect needs at least one pair; got 0")
-    mean = statistics.fmean(log_ratios)
-    sd = statistics.stdev(log_ratios) if len(log_ratios) > 1 else 0.0
-    radius = min(mixture_radius(len(log_ratios), max(sd, min_sd), alpha), 20.0)
-    return Effect(
-        ratio=math.exp(mean),
-        low=math.exp(mean - radius),
-        high=math.exp(mean + radius),
-        alpha=alpha,
-        num_pairs=len(log_ratios),
-        sd_log_ratio=sd,
-        num_starts_per_arm=num_starts,
-    )
+    width = radius(series, alpha, start_sd=start_sd, noise_sd_high=noise_sd_high)
+    return _effect(series, series.mean, width, alpha)
 
 
-def clustered_effect(
-    starts: Sequence[Sequence[float]], alpha: float, *, start_sd: float
-) -> Effect:
-    """Return the effect over several server starts per arm, at a planned number of pairs.
+def claim_effect(series: Series, alpha: float, *, start_sd: float) -> Effect:
+    """Return the effect of a planned number of pairs on a planned number of starts.
 
     Windows of one start are not independent: identical servers differ from start to start. The
     variance of the mean is the pooled variance within starts over all pairs, plus the larger of
     the variance seen between starts and the assumed one, over the number of starts.
 
     Args:
-        starts: log ratios, one sequence a start.
+        series: log ratios, one sequence a start.
         alpha: miscoverage of the interval.
         start_sd: assumed standard deviation of the log ratio between starts.
 
     Raises:
-        ValueError: a start has no pairs, or there are fewer than two pairs in all.
+        ValueError: there are fewer than two pairs in all.
     """
-    pooled = [value for start in starts for value in start]
-    if len(pooled) < 2 or not all(starts):
-        raise ValueError(f"a final effect needs two pairs and no empty start; got {starts!r}")
-    means = [statistics.fmean(start) for start in starts]
-    degrees = max(1, len(pooled) - len(starts))
-    within = sum(
-        (value - mean) ** 2 for start, mean in zip(starts, means, strict=True) for value in start
-    )
-    within_variance = within / degrees
+    if series.num_pairs < 2:
+        raise ValueError(f"a final effect needs two pairs; got {series.num_pairs}")
+    means = [statistics.fmean(start) for start in series.starts]
+    variance = series.sd**2
     seen = statistics.variance(means) if len(means) > 1 else 0.0
-    between = max(seen - within_variance * len(starts) / len(pooled), start_sd**2)
-    mean = statistics.fmean(means)
-    error = math.sqrt(within_variance / len(pooled) + between / len(starts))
-    radius = float(stdtrit(degrees, 1.0 - alpha / 2.0)) * error
+    between = max(seen - variance * len(means) / series.num_pairs, start_sd**2)
+    error = math.sqrt(variance / series.num_pairs + between / len(means))
+    quantile = float(stdtrit(max(1, series.degrees), 1.0 - alpha / 2.0))
+    return _effect(series, statistics.fmean(means), quantile * error, alpha)
+
+
+def _effect(series: Series, mean: float, width: float, alpha: float) -> Effect:
     return Effect(
         ratio=math.exp(mean),
-        low=math.exp(mean - radius),
-        high=math.exp(mean + radius),
+        low=math.exp(mean - width),
+        high=math.exp(mean + width),
         alpha=alpha,
-        num_pairs=len(pooled),
-        sd_log_ratio=math.sqrt(within_variance),
-        num_starts_per_arm=len(starts),
+        num_pairs=series.num_pairs,
+        sd_log_ratio=series.sd,
+        num_starts_per_arm=len(series.starts),
     )

@@ -1,65 +1,175 @@
-"""When to stop measuring: as soon as the pairs decide, never later than the budget."""
+"""When to stop measuring: as soon as the pairs decide, never later than planned."""
 
 import math
-import statistics
 from collections.abc import Sequence
 from typing import Literal
 
-from scipy.special import ndtri
+from scipy.special import stdtrit
 
-from arbor.core.measure.interval import effect_of, mixture_radius
-from arbor.events.settings import MeasureSettings
+from arbor.core.measure.interval import (
+    MIN_SD,
+    Series,
+    noise_radius,
+    normal_quantile,
+    radius,
+    start_radius,
+)
+from arbor.events.types import GuardEffect, SeriesPlan
 
 Stop = Literal["gain", "no_gain", "max_pairs"]
+Next = Stop | Literal["restart"]
 
 FUTILITY_ALPHA = 0.3
 """Miscoverage of the bound that ends a hopeless series; it can only cost power, never a false
 keep, so it may be loose."""
+FUTILITY_QUANTILE = 0.95
+"""A series goes on while the rest of its pairs would prove a gain with chance 0.05 or more."""
+LAST_LOOK_SHARE = 0.7
+"""Share of a test's level that is kept for its planned end."""
+POWER_RATIO = 0.8
+"""Power that a smallest detectable effect is stated for."""
+PLANNED_POWER_RATIO = 0.88
+"""Power without giving series up that leaves the stated one when some are."""
+UNEVEN_STARTS_RATIO = 1.3
+"""Weight of the starts' biases over that of starts with equally many pairs."""
 
 
-def decide(log_ratios: Sequence[float], settings: MeasureSettings) -> Stop | None:
-    """Return why the series ends here, or None to go on.
+def has_gain(series: Series, plan: SeriesPlan) -> bool:
+    """Return whether a series proves a gain: above 1 at the plan's level, and large enough.
 
-    ``gain``: the anytime-valid lower bound lies above the smallest gain that counts.
-    ``no_gain``: the (loose) upper bound lies below it.
+    There are two ways to prove it, which share the level: at any time by the interval that holds
+    at any stopping time, and once at the planned end by a t test, which needs fewer pairs.
     """
-    num = len(log_ratios)
-    if num < settings.min_pairs:
+    if series.num_pairs < plan.min_pairs or series.mean < math.log(plan.min_gain_ratio):
+        return False
+    anytime = radius(
+        series,
+        plan.alpha * (1.0 - LAST_LOOK_SHARE),
+        start_sd=plan.start_sd,
+        noise_sd_high=plan.noise_sd_high,
+    )
+    if series.mean > anytime:
+        return True
+    if series.num_pairs < plan.max_pairs:
+        return False
+    return series.mean > _last_look(plan, series.sd, series.degrees, series.start_weight)
+
+
+def _last_look(plan: SeriesPlan, sd: float, degrees: int, start_weight: float) -> float:
+    """Return the mean log ratio that a t test with all pairs takes for a gain."""
+    alpha = plan.alpha * LAST_LOOK_SHARE
+    quantile = float(stdtrit(max(1, degrees), 1.0 - alpha / 2.0))
+    noise = quantile * max(sd, MIN_SD) / math.sqrt(plan.max_pairs)
+    return math.hypot(noise, start_radius(start_weight, plan.start_sd, alpha))
+
+
+def gain_verdict(series: Series, plan: SeriesPlan) -> tuple[bool, str]:
+    """Return whether a series proves a gain, and what is missing when it does not."""
+    if has_gain(series, plan):
+        return True, ""
+    if series.num_pairs >= plan.min_pairs and series.mean < math.log(plan.min_gain_ratio):
+        return False, f"below the smallest gain that counts, {plan.min_gain_ratio:.3f}x"
+    return False, f"no gain proved at level {plan.alpha:.2g}"
+
+
+def guard_violation(guards: Sequence[GuardEffect]) -> str | None:
+    """Return the first guard workload that became worse than is let pass, or None."""
+    for guard in guards:
+        effect = guard.effect
+        if effect.ratio < 1.0 - guard.max_loss_ratio:
+            return (
+                f"{guard.name} got worse: {effect.ratio:.3f}x "
+                f"[{effect.low:.3f}, {effect.high:.3f}], {guard.max_loss_ratio:.0%} is let pass"
+            )
+    return None
+
+
+def decide(series: Series, plan: SeriesPlan) -> Next | None:
+    """Return why a series ends here, ``restart`` for a fresh start of both arms, None to go on.
+
+    ``gain``: proved. ``no_gain``: the smallest gain that counts lies above a loose upper bound, or
+    the rest of the pairs would hardly prove one.
+    """
+    num = series.num_pairs
+    if num < plan.min_pairs:
         return None
-    effect = effect_of(log_ratios, settings.alpha)
-    if effect.low > settings.min_gain_ratio:
+    if has_gain(series, plan):
         return "gain"
-    loose = effect_of(log_ratios, FUTILITY_ALPHA)
-    threshold = math.log(settings.min_gain_ratio)
-    if loose.high < settings.min_gain_ratio or (
-        # A mean below the threshold after half of the pairs will not clear it.
-        num >= max(settings.min_pairs, settings.max_pairs // 2)
-        and statistics.fmean(log_ratios) < threshold
-    ):
+    if _is_futile(series, plan):
         return "no_gain"
-    return "max_pairs" if num >= settings.max_pairs else None
+    if num >= plan.max_pairs:
+        return "max_pairs"
+    return "restart" if _needs_start(series, plan) else None
 
 
-def mde_ratio(sd_log_ratio: float, settings: MeasureSettings, power: float = 0.8) -> float:
-    """Return the smallest ratio found with ``power`` within the allowed number of pairs.
+def _is_futile(series: Series, plan: SeriesPlan) -> bool:
+    loose = radius(
+        series, FUTILITY_ALPHA, start_sd=plan.start_sd, noise_sd_high=plan.noise_sd_high
+    )
+    if series.mean + loose < math.log(plan.min_gain_ratio):
+        return True
+    num = series.num_pairs
+    if num * 6 < plan.max_pairs:
+        return False
+    sd = max(series.sd, plan.noise_sd or 0.0)
+    left = max(0.0, 1.0 / num - 1.0 / plan.max_pairs) * sd**2
+    starts_left = max(0.0, series.start_weight - _planned_weight(plan)) * plan.start_sd**2
+    reach = normal_quantile(FUTILITY_QUANTILE) * math.sqrt(left + starts_left)
+    return series.mean + reach < _needed(plan, sd)
 
-    The effect must clear the smallest gain that counts by the radius of the interval and by the
-    normal quantile of the power, both at ``max_pairs``.
+
+def _planned_weight(plan: SeriesPlan) -> float:
+    """Return the expected start weight at the planned end; starts are of uneven length."""
+    return UNEVEN_STARTS_RATIO / plan.max_starts if plan.max_starts > 1 else 1.0
+
+
+def _needed(plan: SeriesPlan, sd: float) -> float:
+    """Return the mean log ratio that proves a gain with all pairs and starts of a plan."""
+    bound = _last_look(plan, sd, plan.max_pairs - plan.max_starts, _planned_weight(plan))
+    return max(bound, math.log(plan.min_gain_ratio))
+
+
+def _needs_start(series: Series, plan: SeriesPlan) -> bool:
+    """Return whether the present starts have told what they can.
+
+    They have when their bias, not noise, keeps a gain from being proved, or when the latest one
+    has its share of the pairs.
     """
-    num = settings.max_pairs
-    radius = mixture_radius(num, sd_log_ratio, settings.alpha)
-    reach = float(ndtri(power)) * sd_log_ratio / math.sqrt(num)
-    return settings.min_gain_ratio * math.exp(radius + reach)
+    num_starts, num_latest = len(series.starts), len(series.starts[-1])
+    if num_starts >= plan.max_starts or num_latest < 2:
+        return False
+    if series.mean < math.log(plan.min_gain_ratio):
+        return False
+    if num_latest * plan.max_starts >= plan.max_pairs:
+        return True
+    noise = noise_radius(series.num_pairs, series.sd, plan.alpha, plan.noise_sd_high)
+    return noise < start_radius(series.start_weight, plan.start_sd, plan.alpha)
 
 
-def expected_pairs(ratio: float, sd_log_ratio: float, settings: MeasureSettings) -> int:
-    """Return how many pairs it should take to show a gain of ``ratio``.
+def mde_ratio(plan: SeriesPlan, noise_sd: float) -> float:
+    """Return the smallest ratio that a plan finds with power 0.8.
 
-    The smallest number at which the radius of the interval is below the gain beyond the smallest
-    one that counts; ``max_pairs`` when none is.
+    The effect must clear what proves a gain with all pairs by a normal quantile, and somewhat
+    more: series that are given up and starts of uneven length cost power.
+
+    Args:
+        plan: how the series is measured.
+        noise_sd: standard deviation of a pair's log ratio.
     """
-    margin = math.log(max(ratio, 1e-9) / settings.min_gain_ratio)
-    for num in range(settings.min_pairs, settings.max_pairs):
-        if mixture_radius(num, sd_log_ratio, settings.alpha) < margin:
+    sd = max(noise_sd, MIN_SD)
+    error = math.sqrt(sd**2 / plan.max_pairs + plan.start_sd**2 * _planned_weight(plan))
+    return math.exp(_needed(plan, sd) + normal_quantile(PLANNED_POWER_RATIO) * error)
+
+
+def expected_pairs(ratio: float, plan: SeriesPlan) -> int:
+    """Return how many pairs it should take to prove a gain of ``ratio``.
+
+    The smallest number at which the half width is below the gain; ``max_pairs`` when none is.
+    """
+    margin = math.log(max(ratio, 1e-9))
+    sd = plan.noise_sd or 0.0
+    starts = start_radius(1.0 / plan.max_starts, plan.start_sd, plan.alpha)
+    for num in range(plan.min_pairs, plan.max_pairs):
+        if math.hypot(noise_radius(num, sd, plan.alpha, plan.noise_sd_high), starts) < margin:
             return num
-    return settings.max_pairs
+    return plan.max_pairs

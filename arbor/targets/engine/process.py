@@ -75,6 +75,12 @@ class EngineServer:
         totals = {name: state[name] for name in ("num_steps", "num_preemptions")}
         return {**state["counters"], **named, **totals}
 
+    def rss_bytes(self) -> int | None:
+        """Return the resident memory of the process; None once it has ended."""
+        with suppress(psutil.Error):
+            return int(psutil.Process(self.child.pid).memory_info().rss)
+        return None
+
     def ask(self, phase: str, method: str, path: str, body: Any = None) -> Any:
         """Return the JSON answer to a request.
 

@@ -20,11 +20,12 @@ from arbor.events.types import (
     CategoryShare,
     Counter,
     Hardware,
+    Load,
     Profile,
     Scalar,
     WindowSample,
 )
-from arbor.targets.base import Server, ServerFailedError
+from arbor.targets.base import STANDARD_LOAD, Server, ServerFailedError
 from arbor.targets.child import ChildProcess, clean_environment, free_port
 from arbor.targets.engine.accuracy import AccuracyCheck
 from arbor.targets.engine.catalog import engine_catalog
@@ -35,7 +36,7 @@ from arbor.targets.engine.model_folder import inspect_model, planted_successors
 from arbor.targets.engine.process import EngineServer, ProcessorClock
 from arbor.targets.engine.server.errors import EXIT_PORT_BUSY, ModelFolderError
 from arbor.targets.engine.server.settings import switches
-from arbor.targets.engine.trace import TraceRequest, build_trace
+from arbor.targets.engine.trace import MIXES, TraceRequest, build_trace
 from arbor.targets.serve_yaml import CONFIG_FILE, dump_config
 
 __all__ = ["EngineTarget", "EngineTargetConfig"]
@@ -170,39 +171,45 @@ class EngineTarget:
             source="engine thread time",
         )
 
-    def benchmark(self, server: Server, seed: int, num_requests: int) -> WindowSample:
+    def workloads(self) -> Sequence[str]:
+        """Return the names of the trace's other mixes."""
+        return sorted(name for name in MIXES if name)
+
+    def benchmark(
+        self, server: Server, seed: int, num_requests: int, load: Load = STANDARD_LOAD
+    ) -> WindowSample:
         """Play one window from an empty prefix cache.
 
         Raises:
             ServerFailedError: the server failed, hung, or completed nothing.
         """
         own = _own(server)
-        trace = self._trace(seed, num_requests)
+        trace = self._trace(seed, num_requests, load.workload)
         own.ask("benchmark", "POST", "/reset")
         before = own.counters("benchmark")
         clock = ProcessorClock(own)
-        load = self._play(own, "benchmark", trace)
+        played = self._play(own, "benchmark", trace, load.concurrency)
         server_cpu_s, foreign = clock.read()
         after = own.counters("benchmark")
         growth = {name: count - before.get(name, 0) for name, count in after.items()}
         greedy = [
             digest
-            for request, digest in zip(trace, load.token_digests, strict=True)
+            for request, digest in zip(trace, played.token_digests, strict=True)
             if request.temperature == 0.0
         ]
         return WindowSample(
-            num_completed=load.completed,
-            num_failed=load.failed,
-            num_input_tokens=load.total_input_tokens,
-            num_output_tokens=load.total_output_tokens,
-            duration_s=load.duration_s,
-            throughput_tok_s=load.output_throughput_tok_s,
-            ttft_ms_p50=load.ttft.p50_ms,
-            ttft_ms_p99=load.ttft.p99_ms,
-            tpot_ms_p50=load.tpot.p50_ms,
-            tpot_ms_p99=load.tpot.p99_ms,
+            num_completed=played.completed,
+            num_failed=played.failed,
+            num_input_tokens=played.total_input_tokens,
+            num_output_tokens=played.total_output_tokens,
+            duration_s=played.duration_s,
+            throughput_tok_s=played.output_throughput_tok_s,
+            ttft_ms_p50=played.ttft.p50_ms,
+            ttft_ms_p99=played.ttft.p99_ms,
+            tpot_ms_p50=played.tpot.p50_ms,
+            tpot_ms_p99=played.tpot.p99_ms,
             server_cpu_s=server_cpu_s,
-            client_cpu_s=load.client_cpu_s,
+            client_cpu_s=played.client_cpu_s,
             foreign_cpu_ratio=foreign,
             output_digest=hashlib.sha256(" ".join(greedy).encode()).hexdigest(),
             seed=seed,
@@ -225,6 +232,14 @@ class EngineTarget:
             ServerFailedError: the server failed or hung.
         """
         return self._accuracy_check.accuracy(_own(server), reference)
+
+    def default_concurrency(self) -> int:
+        """Return the configured number of open requests."""
+        return self.config.concurrency
+
+    def rss_bytes(self, server: Server) -> int | None:
+        """Return the resident memory of the server's process; None once it has ended."""
+        return _own(server).rss_bytes()
 
     def default_num_requests(self) -> int:
         """Return the configured number, which lasts about three seconds on the baseline."""
@@ -261,19 +276,31 @@ class EngineTarget:
     def _accuracy_check(self) -> AccuracyCheck:
         return AccuracyCheck(self.config.check, self.model, self._successors)
 
-    def _trace(self, seed: int, num_requests: int) -> tuple[TraceRequest, ...]:
+    def _trace(
+        self, seed: int, num_requests: int, workload: str = ""
+    ) -> tuple[TraceRequest, ...]:
         return build_trace(
             seed,
+            mix=MIXES[workload],
             num_requests=num_requests,
             vocab_size=inspect_model(self.model).vocab_size,
             successors=self._successors,
             length_scale=self.config.length_scale,
         )
 
-    def _play(self, server: EngineServer, phase: str, trace: Sequence[TraceRequest]) -> LoadResult:
+    def _play(
+        self,
+        server: EngineServer,
+        phase: str,
+        trace: Sequence[TraceRequest],
+        concurrency: int | None = None,
+    ) -> LoadResult:
         with server.time_limit(phase, self.config.load_limit_s):
             load = run_load(
-                trace, port=server.port, host=_HOST, concurrency=self.config.concurrency
+                trace,
+                port=server.port,
+                host=_HOST,
+                concurrency=concurrency or self.config.concurrency,
             )
         if load.failed:
             message = f"{load.failed} of {len(trace)} requests failed: {load.errors[0]}"

@@ -15,6 +15,27 @@ _OUTPUT_TOKENS = (48, 96, 32, 144, 64, 112, 80, 40, 128, 56, 104, 72)
 
 
 @dataclass(frozen=True)
+class Mix:
+    """How a workload differs from the standard one.
+
+    Attributes:
+        prompt_ratio: length of the prompts' own tokens over the standard.
+        output_ratio: length of the outputs over the standard.
+    """
+
+    prompt_ratio: float = 1.0
+    output_ratio: float = 1.0
+
+
+MIXES = {
+    "": Mix(),
+    "long_prompts": Mix(prompt_ratio=4.0, output_ratio=0.5),
+    "long_outputs": Mix(prompt_ratio=0.5, output_ratio=2.0),
+}
+"""Workloads by name; the standard one has no name."""
+
+
+@dataclass(frozen=True)
 class TraceRequest:
     """One request as the engine's /v1/completions takes it; end-of-sequence is ignored."""
 
@@ -38,6 +59,7 @@ def build_trace(
     vocab_size: int = 16_384,
     successors: npt.NDArray[np.int64] | None = None,
     length_scale: float = 1.0,
+    mix: Mix = MIXES[""],
 ) -> tuple[TraceRequest, ...]:
     """Build a trace: two thirds share a 64-token prefix, half are greedy, a quarter is penalised.
 
@@ -46,14 +68,16 @@ def build_trace(
         num_requests: Length of the trace.
         vocab_size: Tokens are drawn below it.
         successors: Table [vocabulary, 4] that prompts follow; uniform tokens without one.
+        mix: Multiplies lengths further.
         length_scale: Multiplies suffix and output lengths, for quick runs.
     """
     generator = np.random.default_rng([seed, 7])
     shared = _walk(generator, SHARED_PREFIX_TOKENS, vocab_size, successors)
+    prompt_scale, output_scale = length_scale * mix.prompt_ratio, length_scale * mix.output_ratio
     requests = []
     for index in range(num_requests):
-        suffix = max(1, round(_SUFFIX_TOKENS[index % 12] * length_scale))
-        output = max(1, round(_OUTPUT_TOKENS[index * 5 % 12] * length_scale))
+        suffix = max(1, round(_SUFFIX_TOKENS[index % 12] * prompt_scale))
+        output = max(1, round(_OUTPUT_TOKENS[index * 5 % 12] * output_scale))
         is_shared = index % 3 != 2
         own = suffix if is_shared else suffix + SHARED_PREFIX_TOKENS
         tail = _walk(generator, own, vocab_size, successors)

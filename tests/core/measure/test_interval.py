@@ -5,85 +5,135 @@ import math
 import numpy as np
 import pytest
 
-from arbor.core.measure.interval import START_SD, clustered_effect, effect_of, mixture_radius
-from arbor.core.measure.sequential import decide
-from arbor.events.settings import MeasureSettings
+from arbor.core.measure.interval import (
+    Series,
+    claim_effect,
+    noise_radius,
+    normal_mixture_radius,
+    series_effect,
+    start_radius,
+    t_mixture_radius,
+)
 
 NUM_SERIES = 2000
 NUM_PAIRS = 12
 ALPHA = 0.05
+START_SD = 0.012
 
 
-def _radii(values: np.ndarray, alpha: float) -> np.ndarray:
-    """Return the radius after every number of pairs, from the second on, for every series."""
-    factors = [mixture_radius(n, 1.0, alpha) for n in range(2, values.shape[1] + 1)]
-    deviations = [values[:, :n].std(axis=1, ddof=1) for n in range(2, values.shape[1] + 1)]
-    radii: np.ndarray = np.array(factors)[:, None] * np.array(deviations)
-    return radii
+def _values(draw: str) -> np.ndarray:
+    random = np.random.default_rng(20260101)
+    shape = (NUM_SERIES, NUM_PAIRS)
+    values: np.ndarray = {
+        "normal": lambda: random.normal(size=shape),
+        "uniform": lambda: random.uniform(-1.0, 1.0, size=shape),
+        "heavy": lambda: random.standard_t(5, size=shape),
+    }[draw]()
+    return values
+
+
+def _share_missed(values: np.ndarray, radii: np.ndarray) -> float:
+    """Return how often an interval misses 0 at any moment from the second pair on."""
+    counts = np.arange(2, NUM_PAIRS + 1)
+    means = (values.cumsum(axis=1)[:, 1:] / counts).T
+    return float((np.abs(means) > radii).any(axis=0).mean())
 
 
 @pytest.mark.parametrize("draw", ["normal", "uniform", "heavy"])
 def test_covers_the_mean_at_all_times(draw: str) -> None:
     """An adversary who stops as soon as the interval misses wins in 5 % of the series at most."""
-    random = np.random.default_rng(20260101)
-    shape = (NUM_SERIES, NUM_PAIRS)
-    values = {
-        "normal": lambda: random.normal(size=shape),
-        "uniform": lambda: random.uniform(-1.0, 1.0, size=shape),
-        "heavy": lambda: random.standard_t(5, size=shape),
-    }[draw]()
-    counts = np.arange(2, NUM_PAIRS + 1)
-    means = (values.cumsum(axis=1)[:, 1:] / counts).T
-    missed = (np.abs(means) > _radii(values, ALPHA)).any(axis=0)
-    assert missed.mean() <= ALPHA
+    values = _values(draw)
+    counts = range(2, NUM_PAIRS + 1)
+    deviations = np.array([values[:, :n].std(axis=1, ddof=1) for n in counts])
+    factors = np.array([t_mixture_radius(n, 1.0, ALPHA) for n in counts])
+    assert _share_missed(values, factors[:, None] * deviations) <= ALPHA
 
 
-def test_covers_where_the_series_stops_itself() -> None:
-    """The interval that ``decide`` ends a series with covers, for gains, losses and nothing."""
-    random = np.random.default_rng(7)
-    settings = MeasureSettings()
-    num_missed = 0
-    for series in range(NUM_SERIES):
-        truth = (0.0, 0.01, 0.05, -0.05)[series % 4]
-        values = (truth + random.normal(scale=0.015, size=settings.max_pairs)).tolist()
-        end = next(n for n in range(1, len(values) + 1) if decide(values[:n], settings))
-        effect = effect_of(values[:end], settings.alpha)
-        num_missed += not effect.low <= math.exp(truth) <= effect.high
-    assert num_missed / NUM_SERIES <= ALPHA
+@pytest.mark.parametrize("alpha", [0.05, 0.005])
+def test_covers_at_all_times_where_the_noise_is_known(alpha: float) -> None:
+    values = _values("normal")
+    radii = np.array([normal_mixture_radius(n, 1.0, alpha) for n in range(2, NUM_PAIRS + 1)])
+    assert _share_missed(values, radii[:, None] + np.zeros(NUM_SERIES)) <= alpha
+
+
+def test_a_known_noise_makes_short_series_decisive() -> None:
+    known = noise_radius(3, 0.02, 0.005, 0.025)
+    assert known < 0.1
+    assert noise_radius(3, 0.02, 0.005) == math.inf
+
+
+def test_a_series_noisier_than_the_bound_does_not_use_it() -> None:
+    assert noise_radius(3, 0.03, ALPHA, 0.025) == t_mixture_radius(3, 0.03, ALPHA)
+    assert noise_radius(3, 0.02, ALPHA, 0.025) < t_mixture_radius(3, 0.02, ALPHA)
 
 
 def test_is_infinite_before_a_deviation_is_known() -> None:
-    assert mixture_radius(1, 1.0, ALPHA) == math.inf
-    lone = effect_of([0.1], ALPHA)
+    assert t_mixture_radius(1, 1.0, ALPHA) == math.inf
+    lone = series_effect(Series.of((0.1,)), ALPHA, start_sd=0.0)
     assert lone.low < 1e-8
     assert lone.high > 1e8
     assert lone.num_pairs == 1
 
 
 def test_narrows_with_pairs_and_scales_with_noise() -> None:
-    radii = [mixture_radius(n, 1.0, ALPHA) for n in range(3, 200)]
-    assert radii == sorted(radii, reverse=True)
-    assert mixture_radius(6, 0.3, ALPHA) == pytest.approx(0.3 * mixture_radius(6, 1.0, ALPHA))
-    assert mixture_radius(6, 1.0, 0.01) > mixture_radius(6, 1.0, 0.1)
+    for of in (t_mixture_radius, normal_mixture_radius):
+        radii = [of(n, 1.0, ALPHA) for n in range(3, 200)]
+        assert radii == sorted(radii, reverse=True)
+        assert of(6, 0.3, ALPHA) == pytest.approx(0.3 * of(6, 1.0, ALPHA))
+        assert of(6, 1.0, 0.01) > of(6, 1.0, 0.1)
+
+
+def test_a_tiny_level_is_no_overflow() -> None:
+    assert t_mixture_radius(2, 1.0, 1e-300) == math.inf
+    assert math.isfinite(t_mixture_radius(1000, 1.0, 1e-300))
 
 
 def test_equal_values_claim_no_certainty() -> None:
-    effect = effect_of([0.05] * 3, ALPHA)
-    assert effect.sd_log_ratio == 0.0
+    effect = series_effect(Series.of((0.05, 0.05, 0.05)), ALPHA, start_sd=0.0)
+    assert effect.sd_log_ratio == pytest.approx(0.0, abs=1e-12)
     assert effect.low < math.exp(0.05) < effect.high
 
 
 def test_an_effect_is_in_ratios() -> None:
-    effect = effect_of([math.log(1.2), math.log(1.3)], ALPHA, num_starts=2)
-    assert effect.ratio == pytest.approx(math.sqrt(1.2 * 1.3))
-    assert (effect.num_pairs, effect.num_starts_per_arm, effect.alpha) == (2, 2, ALPHA)
-    turned = effect_of([-math.log(1.2), -math.log(1.3)], ALPHA)
-    assert turned.low == pytest.approx(1 / effect.high)
+    series = Series.of((math.log(1.2), math.log(1.25)), (math.log(1.3), math.log(1.35)))
+    effect = series_effect(series, ALPHA, start_sd=0.0)
+    assert effect.ratio == pytest.approx((1.2 * 1.25 * 1.3 * 1.35) ** 0.25)
+    assert (effect.num_pairs, effect.num_starts_per_arm, effect.alpha) == (4, 2, ALPHA)
+    turned = Series.of(*(tuple(-value for value in start) for start in series.starts))
+    assert series_effect(turned, ALPHA, start_sd=0.0).low == pytest.approx(1 / effect.high)
+
+
+def test_the_deviation_is_that_within_starts() -> None:
+    series = Series.of((0.0, 0.02), (1.0, 1.02))
+    assert series.sd == pytest.approx(0.01 * math.sqrt(2))
+    assert series.degrees == 2
+    assert Series.of((0.3,)).sd == 0.0
+
+
+def test_the_bias_of_a_start_stays_however_many_pairs_it_has() -> None:
+    long = series_effect(Series.of((0.1, 0.1001) * 500), ALPHA, start_sd=START_SD)
+    assert math.log(long.ratio / long.low) > 1.9 * START_SD
+    even = Series.of((0.1,) * 4, (0.1,) * 4)
+    uneven = Series.of((0.1,) * 7, (0.1,))
+    assert even.start_weight == pytest.approx(0.5)
+    assert uneven.start_weight > 0.7
+    assert start_radius(1.0, START_SD, ALPHA) == pytest.approx(1.96 * START_SD, rel=1e-3)
+
+
+def test_covers_under_the_assumed_bias_of_starts() -> None:
+    random = np.random.default_rng(5)
+    num_missed = 0
+    for _ in range(NUM_SERIES):
+        bias = random.normal(scale=START_SD)
+        series = Series.of((bias + random.normal(scale=0.01, size=6)).tolist())
+        effect = series_effect(series, ALPHA, start_sd=START_SD, noise_sd_high=0.013)
+        num_missed += not effect.low <= 1.0 <= effect.high
+    assert num_missed / NUM_SERIES <= ALPHA
 
 
 def test_no_pairs_are_no_effect() -> None:
     with pytest.raises(ValueError, match="at least one pair"):
-        effect_of([], ALPHA)
+        series_effect(Series.of(), ALPHA, start_sd=0.0)
 
 
 @pytest.mark.parametrize("window_sd", [0.001, 0.015, 0.05])
@@ -93,27 +143,27 @@ def test_the_final_interval_covers_under_the_assumed_start_deviation(window_sd: 
     for _ in range(NUM_SERIES):
         biases = random.normal(scale=START_SD, size=2)
         starts = [(bias + random.normal(scale=window_sd, size=4)).tolist() for bias in biases]
-        effect = clustered_effect(starts, ALPHA, start_sd=START_SD)
+        effect = claim_effect(Series.of(*starts), ALPHA, start_sd=START_SD)
         num_missed += not effect.low <= 1.0 <= effect.high
     assert num_missed / NUM_SERIES <= ALPHA
 
 
 def test_more_pairs_of_one_start_do_not_remove_the_doubt_about_starts() -> None:
-    starts = [[0.1, 0.1001] * 50, [0.1, 0.0999] * 50]
-    effect = clustered_effect(starts, ALPHA, start_sd=START_SD)
+    series = Series.of((0.1, 0.1001) * 50, (0.1, 0.0999) * 50)
+    effect = claim_effect(series, ALPHA, start_sd=START_SD)
     assert math.log(effect.high / effect.low) > 2 * 1.9 * START_SD / math.sqrt(2)
     assert effect.num_pairs == 200
     assert effect.num_starts_per_arm == 2
 
 
 def test_starts_that_disagree_widen_the_final_interval() -> None:
-    alike = clustered_effect([[0.1, 0.11], [0.1, 0.11]], ALPHA, start_sd=START_SD)
-    apart = clustered_effect([[0.0, 0.01], [0.2, 0.21]], ALPHA, start_sd=START_SD)
+    alike = claim_effect(Series.of((0.1, 0.11), (0.1, 0.11)), ALPHA, start_sd=START_SD)
+    apart = claim_effect(Series.of((0.0, 0.01), (0.2, 0.21)), ALPHA, start_sd=START_SD)
     assert apart.ratio == pytest.approx(alike.ratio)
     assert apart.high / apart.low > alike.high / alike.low
 
 
-@pytest.mark.parametrize("starts", [[], [[0.1]], [[0.1, 0.2], []]])
-def test_too_little_for_a_final_effect_is_refused(starts: list[list[float]]) -> None:
-    with pytest.raises(ValueError, match="two pairs and no empty start"):
-        clustered_effect(starts, ALPHA, start_sd=START_SD)
+@pytest.mark.parametrize("starts", [(), ((0.1,),)])
+def test_too_little_for_a_final_effect_is_refused(starts: tuple[tuple[float, ...], ...]) -> None:
+    with pytest.raises(ValueError, match="needs two pairs"):
+        claim_effect(Series.of(*starts), ALPHA, start_sd=START_SD)

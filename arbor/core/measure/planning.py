@@ -1,0 +1,102 @@
+"""Plans of series: level, length and starts, fixed before the first pair is measured."""
+
+import math
+
+from scipy.special import stdtrit
+
+from arbor.core.measure.discovery import next_level
+from arbor.core.measure.interval import MAX_LOG_RADIUS
+from arbor.core.measure.noise import NoisePool
+from arbor.core.measure.sequential import mde_ratio
+from arbor.events.settings import MeasureSettings
+from arbor.events.types import Effect, SeriesPlan
+
+MAX_CLAIM_PAIRS = 400
+"""Bound for a width that the bias of starts makes unreachable."""
+
+
+def series_plan(
+    measure: MeasureSettings,
+    noise: NoisePool,
+    *,
+    num_tests: int,
+    num_discoveries: int,
+    max_pairs: int,
+) -> SeriesPlan:
+    """Return the plan of the next benchmark.
+
+    Args:
+        measure: the campaign's settings.
+        noise: what earlier pairs say about the noise.
+        num_tests: benchmarks judged so far.
+        num_discoveries: those of them that were accepted.
+        max_pairs: longest series.
+    """
+    plan = SeriesPlan(
+        alpha=next_level(num_tests + 1, num_discoveries, measure.false_discovery_ratio),
+        min_pairs=min(measure.min_pairs, max_pairs),
+        max_pairs=max_pairs,
+        max_starts=measure.max_starts,
+        min_gain_ratio=measure.min_gain_ratio,
+        start_sd=measure.start_sd,
+        noise_sd=noise.sd,
+        noise_sd_high=noise.sd_high,
+    )
+    if noise.sd is None:
+        return plan
+    return plan.model_copy(update={"mde_ratio": mde_ratio(plan, noise.sd)})
+
+
+def claim_plan(
+    measure: MeasureSettings, noise: NoisePool, *, pair_s: float, budget_s: float
+) -> SeriesPlan:
+    """Return the plan of the final claim: starts, and pairs on each of them.
+
+    As many pairs as the aimed width of the interval needs, as far as the budget's share allows.
+
+    Args:
+        measure: the campaign's settings.
+        noise: what earlier pairs say about the noise.
+        pair_s: expected seconds of a pair of the baseline and the final stack.
+        budget_s: the campaign's whole budget in seconds.
+    """
+    wanted = _pairs_for_width(measure, noise.sd or 0.0)
+    allowed = math.floor(measure.final_share_ratio * budget_s / max(pair_s, 1e-9))
+    per_start = math.ceil(min(wanted, allowed) / measure.final_starts)
+    return SeriesPlan(
+        alpha=measure.alpha,
+        min_pairs=measure.final_pairs,
+        max_pairs=max(measure.final_pairs, per_start),
+        max_starts=measure.final_starts,
+        min_gain_ratio=1.0,
+        start_sd=measure.start_sd,
+        noise_sd=noise.sd,
+        noise_sd_high=noise.sd_high,
+    )
+
+
+def _pairs_for_width(measure: MeasureSettings, noise_sd: float) -> int:
+    """Return the pairs in all with which the final claim's interval has the aimed width."""
+    half = math.log1p(measure.final_width_ratio) / 2.0
+    num_starts = measure.final_starts
+    starts = measure.start_sd**2 / num_starts
+    for num in range(2 * num_starts, MAX_CLAIM_PAIRS):
+        quantile = float(stdtrit(num - num_starts, 1.0 - measure.alpha / 2.0))
+        if quantile * math.sqrt(noise_sd**2 / num + starts) <= half:
+            return num
+    return MAX_CLAIM_PAIRS
+
+
+def calibrated_mde_ratio(measure: MeasureSettings, calibration: Effect) -> float:
+    """Return the smallest effect that a campaign's first series finds with power 0.8.
+
+    Args:
+        measure: the campaign's settings.
+        calibration: effect between two servers of the same commit.
+    """
+    noise = NoisePool()
+    noise.add(calibration)
+    plan = series_plan(
+        measure, noise, num_tests=0, num_discoveries=0, max_pairs=measure.max_pairs
+    )
+    return plan.mde_ratio if plan.mde_ratio is not None else math.exp(MAX_LOG_RADIUS)
