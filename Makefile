@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 BUDGET ?= 5m
 
-.PHONY: demo test check format bench-engine bench-best clean
+.PHONY: demo test check format bench-engine bench-trust bench-best clean
 
 # An installed torch (a ROCm or CUDA container) is seen and kept.
 $(VENV)/.made:
@@ -41,6 +41,9 @@ format: $(VENV)/.dev
 bench-engine: $(VENV)/.dev
 	$(PIP) 'transformers>=4.55'
 	$(BIN)/python benchmarks/engine_vs_transformers.py
+
+bench-trust: $(VENV)/.dev
+	$(BIN)/python benchmarks/trust.py
 
 bench-best: $(VENV)/.dev
 	$(BIN)/python benchmarks/engine_best_stack.py

@@ -13,6 +13,8 @@ from arbor.events.types import ActionTemplate, Scalar, SeriesPlan
 
 MAX_DOUBLINGS = 2
 """A series is at most this often doubled by second looks."""
+RETUNE_AFTER_KEEPS = 3
+"""Numbers that were kept are searched again after so many further keeps."""
 
 
 def _changes_something(template: ActionTemplate, config: Mapping[str, Scalar]) -> bool:
@@ -76,10 +78,22 @@ def _candidate(
     revivals = sum(a.revives is not None for a in dispatched)
     if revivals >= state.settings.search.max_revivals:
         return None
-    if status is Status.KEPT and not template.space:
-        return None
-    reason = second_look(state, last) if is_idle else _revival(state, last)
+    if status is Status.KEPT:
+        reason = _retuning(state, last) if template.space else None
+    else:
+        reason = second_look(state, last) if is_idle else _revival(state, last)
     return None if reason is None else (reason, last.action_id)
+
+
+def _retuning(state: CampaignState, last: Action) -> str | None:
+    """Return why numbers that were tuned and kept deserve another search now, or None."""
+    kept = state.tree.kept_templates(state.tree.current_id)
+    if last.template_id not in kept:
+        return None
+    later = kept[len(kept) - 1 - kept[::-1].index(last.template_id) + 1 :]
+    if len(later) < RETUNE_AFTER_KEEPS:
+        return None
+    return f"tuned before {len(later)} other keeps; its optimum may have moved"
 
 
 def second_look(state: CampaignState, last: Action) -> str | None:

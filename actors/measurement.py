@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal, TypedDict
 
@@ -207,6 +207,7 @@ class Measurement:
         first: int,
         start: int,
         num_requests: int,
+        *,
         slot: str = "b",
         guard: Guard | None = None,
     ) -> list[float]:
@@ -316,7 +317,9 @@ class Measurement:
         effects = []
         for guard in self._settings.guards:
             num_requests = self._place.target.default_num_requests()
-            values = self._planned(guard.num_pairs, first, start, num_requests, slot, guard)
+            values = self._planned(
+                guard.num_pairs, first, start, num_requests, slot=slot, guard=guard
+            )
             effect = series_effect(
                 self._enough(Series.of(values)),
                 self._settings.alpha,

@@ -66,9 +66,7 @@ class Rig:
         windows: dict[int, WindowSample] = {}
         for arm in arms:
             seed = self._seed * 1009 + self._num_pairs
-            windows[arm] = self._target.benchmark(
-                self._servers[arm], seed, self._num_requests
-            )
+            windows[arm] = self._target.benchmark(self._servers[arm], seed, self._num_requests)
             self.seconds += windows[arm].duration_s
         log_ratio = math.log(windows[0].throughput_tok_s / windows[1].throughput_tok_s)
         load = [windows[arm].foreign_cpu_ratio or 0.0 for arm in (0, 1)]

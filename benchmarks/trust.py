@@ -101,7 +101,7 @@ class Outcome:
 
 
 def landscape(seed: int) -> LandscapeConfig:
-    """Return the frozen landscape of a campaign: a surface, and noise that depends on its number."""
+    """Return the frozen landscape of a campaign; its noise depends on its number."""
     noise = Noise(
         window_sd=0.01 * (1 + seed % 5),
         start_sd=START_SDS[seed % len(START_SDS)],

@@ -21,8 +21,8 @@ from arbor.replay.result_models import (
     Latency,
     NodeResult,
     Result,
-    Soak,
     ResultModel,
+    Soak,
 )
 from arbor.replay.story import Story, mean_throughput_tok_s, valid
 

@@ -156,8 +156,8 @@ def method(measure: MeasureSettings, score_form: str) -> tuple[str, ...]:
     measured = (
         "Arms are measured in adjacent windows with equal seeds and equal work, in alternating"
         f" order; a series ends when its pairs decide, between {measure.min_pairs} and"
-        f" {measure.max_pairs} pairs on up to {measure.max_starts} server starts per arm. Levels of"
-        " the tests are set so that at most"
+        f" {measure.max_pairs} pairs on up to {measure.max_starts} server starts per arm. Levels"
+        " of the tests are set so that at most"
         f" {measure.false_discovery_ratio:.0%} of the keeps are expected to be no gain at all."
         " While a window runs, Arbor does nothing else on the host."
     )

@@ -37,6 +37,7 @@ from arbor.core.campaign import (
 )
 from arbor.core.clock import SystemClock
 from arbor.core.layout import CampaignDirectory
+from arbor.core.measure.objective import require_workloads
 from arbor.core.state import CampaignState
 from arbor.events.campaign import CampaignResumed, CampaignStarted
 from arbor.events.errors import ArborError, InvalidInputError, LogError
@@ -90,7 +91,9 @@ def run(
     if not fresh:
         _require_room(path, earlier_campaign(path))
     hardware = probe_hardware()
-    create_target(campaign.target, campaign.target_config).check(hardware)
+    target = create_target(campaign.target, campaign.target_config)
+    target.check(hardware)
+    require_workloads(campaign.measure.guards, target.workloads())
     if fresh:
         move_aside(path)
     with hold_directory(path):

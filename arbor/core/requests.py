@@ -20,9 +20,7 @@ from arbor.events.outcome import Crashed
 from arbor.events.requests import MeasurementRequested
 from arbor.events.work import AttemptStarted
 
-Result = (
-    ProfileTaken | NoiseCalibrated | AccuracyMeasured | BenchmarkMeasured | SoakMeasured
-)
+Result = ProfileTaken | NoiseCalibrated | AccuracyMeasured | BenchmarkMeasured | SoakMeasured
 
 
 @dataclass(slots=True)

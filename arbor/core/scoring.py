@@ -82,8 +82,10 @@ def _speedup(tree: Tree, template: ActionTemplate) -> float:
             continue
         node = tree.node(action.node_id)
         share = _share(tree, node.parent_id or tree.current_id, template)
-        # A crash or a failed gate says that nothing was gained there.
-        if node.effect is not None:
+        # A crash or a failed gate says that nothing was gained there; what a keep of this path
+        # gained is taken, and no promise for another search of the same numbers.
+        is_taken = tree.is_on_path(action.node_id, tree.current_id)
+        if node.effect is not None and not is_taken:
             log_sum += math.log(implied_speedup(node.effect.ratio, share))
         weight += 1.0
     return max(1.0 + 1e-6, math.exp(log_sum / weight))

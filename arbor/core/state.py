@@ -161,9 +161,7 @@ class CampaignState:
     def soaks(self) -> tuple[Request, ...]:
         """Return this session's requests for a soak of the stack that stands now."""
         return tuple(
-            r
-            for r in self.requests_of_session("soak")
-            if r.asked.node_id == self.tree.current_id
+            r for r in self.requests_of_session("soak") if r.asked.node_id == self.tree.current_id
         )
 
     def is_soak_due(self) -> bool:

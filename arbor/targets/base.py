@@ -104,7 +104,7 @@ class Target(Protocol):
         ...
 
     def workloads(self) -> Sequence[str]:
-        """Return the names of the workloads that a load may ask for; the standard one is ``""``."""
+        """Return the workloads that a load may name; the standard one is ``""``."""
         ...
 
     def benchmark(
@@ -112,8 +112,8 @@ class Target(Protocol):
     ) -> WindowSample:
         """Play one window of ``num_requests`` requests with fresh prompts from ``seed``.
 
-        Equal seeds, numbers and loads give equal work. ``counters`` of the sample hold the growth of
-        the server's counters during the window, which witnesses read.
+        Equal seeds, numbers and loads give equal work. ``counters`` of the sample hold the growth
+        of the server's counters during the window, which witnesses read.
         """
         ...
 

@@ -7,7 +7,9 @@ from arbor.events.choice import ActionProposed
 from arbor.events.evidence import BenchmarkMeasured
 from arbor.events.requests import MeasurementRequested
 from arbor.events.settings import MeasureSettings
+from arbor.events.types import Layer, Parameter
 from tests.fakes.simulation import Simulation
+from tests.fakes.stage import Stage, template
 
 
 def _simulation(folder: Path, wall_s: float, max_pairs: int = 5) -> Simulation:
@@ -56,3 +58,19 @@ def test_short_campaigns_spend_nothing_on_second_looks(tmp_path: Path) -> None:
     proposed = simulation.of_kind(ActionProposed)
     assert proposed
     assert not any(e.reason.startswith("inconclusive") for e in proposed)
+
+
+def test_numbers_are_searched_again_after_further_keeps() -> None:
+    space = (Parameter(key="s.size", kind="int", low=1, high=64, log=True),)
+    number = template("number", edits=(), space=space, prior_speedup_ratio=3.0)
+    others = [template(name, Layer.FRAMEWORK) for name in ("a", "b", "c")]
+    stage = Stage(number, *others)
+    stage.open()
+    stage.keep("number")
+    for each in ("a", "b"):
+        stage.keep(each)
+    assert len(stage.state.tree.history("number")) == 1
+    stage.keep("c")
+    again = stage.state.tree.history("number")[-1]
+    assert again.reason == "tuned before 3 other keeps; its optimum may have moved"
+    assert again.revives is not None

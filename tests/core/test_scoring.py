@@ -123,13 +123,13 @@ def test_without_a_profile_everything_may_be_gained() -> None:
     assert _terms(Stage(template("a")).state.tree, "a").share_ratio == 1.0
 
 
-def test_a_measured_gain_moves_the_speedup_and_the_gap() -> None:
+def test_a_gain_that_was_taken_is_no_promise_and_closes_the_gap() -> None:
     stage = _stage("a", "b")
     before = _terms(stage.state.tree, "a")
     stage.keep("a", ratio=1.5, attention=0.2, linear=0.8)
     tree = stage.state.tree
     after = _terms(tree, "a")
-    assert after.speedup_ratio > before.speedup_ratio
+    assert after.speedup_ratio < before.speedup_ratio
     assert after.share_ratio == 0.2
     assert after.gap_ratio == pytest.approx(1 - math.log(tree.gain_ratio("n001")) / math.log(10))
     assert (after.num_tries, after.num_category_tries) == (1, 1)

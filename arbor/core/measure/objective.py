@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from arbor.core.measure.pareto import hypervolume
 from arbor.events.errors import InvalidInputError
-from arbor.events.types import Objective, WindowSample
+from arbor.events.types import Guard, Objective, WindowSample
 
 MIN_VALUE = 1e-9
 """Value of a window without tokens, so that its logarithm exists."""
@@ -41,6 +41,21 @@ def objective_value(
     for slo in objective.slos:
         value /= max(1.0, _known(first, slo.metric) / slo.max_ms)
     return max(value, MIN_VALUE)
+
+
+def require_workloads(guards: Sequence[Guard], workloads: Sequence[str]) -> None:
+    """Check that guards play workloads that the target has.
+
+    Raises:
+        InvalidInputError: one does not exist; the message lists those that do.
+    """
+    for guard in guards:
+        if guard.load.workload and guard.load.workload not in workloads:
+            known = ", ".join(workloads) or "none besides its standard one"
+            raise InvalidInputError(
+                f"measure.guards: {guard.name!r} plays an unknown workload "
+                f"{guard.load.workload!r}; the target has: {known}"
+            )
 
 
 def _known(window: WindowSample, name: str) -> float:

@@ -96,7 +96,5 @@ def calibrated_mde_ratio(measure: MeasureSettings, calibration: Effect) -> float
     """
     noise = NoisePool()
     noise.add(calibration)
-    plan = series_plan(
-        measure, noise, num_tests=0, num_discoveries=0, max_pairs=measure.max_pairs
-    )
+    plan = series_plan(measure, noise, num_tests=0, num_discoveries=0, max_pairs=measure.max_pairs)
     return plan.mde_ratio if plan.mde_ratio is not None else math.exp(MAX_LOG_RADIUS)

@@ -276,9 +276,7 @@ class EngineTarget:
     def _accuracy_check(self) -> AccuracyCheck:
         return AccuracyCheck(self.config.check, self.model, self._successors)
 
-    def _trace(
-        self, seed: int, num_requests: int, workload: str = ""
-    ) -> tuple[TraceRequest, ...]:
+    def _trace(self, seed: int, num_requests: int, workload: str = "") -> tuple[TraceRequest, ...]:
         return build_trace(
             seed,
             mix=MIXES[workload],

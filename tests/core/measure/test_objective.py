@@ -2,9 +2,9 @@
 
 import pytest
 
-from arbor.core.measure.objective import MIN_VALUE, objective_value
+from arbor.core.measure.objective import MIN_VALUE, objective_value, require_workloads
 from arbor.events.errors import InvalidInputError
-from arbor.events.types import Objective, Slo
+from arbor.events.types import Guard, Load, Objective, Slo
 from tests.fakes.stage import window
 
 
@@ -50,10 +50,17 @@ def test_a_window_without_tokens_has_a_logarithm() -> None:
 
 def test_what_is_not_measured_is_said_with_the_fix() -> None:
     objective = Objective(slos=(Slo(metric="itl_ms_p99", max_ms=5.0),))
-    with pytest.raises(InvalidInputError, match="itl_ms_p99.*choose another metric"):
+    with pytest.raises(InvalidInputError, match=r"itl_ms_p99.*choose another metric"):
         objective_value([window(1.0)], objective)
 
 
 def test_a_hypervolume_needs_a_sweep() -> None:
     with pytest.raises(ValueError, match="sweep"):
         Objective(metric="hypervolume")
+
+
+def test_a_guard_of_an_unknown_workload_is_refused_with_those_that_exist() -> None:
+    guards = (Guard(name="long", load=Load(workload="lnog")),)
+    with pytest.raises(InvalidInputError, match="'lnog'; the target has: long, short"):
+        require_workloads(guards, ["long", "short"])
+    require_workloads((Guard(name="alone", load=Load(concurrency=1)),), [])

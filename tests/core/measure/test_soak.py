@@ -7,7 +7,9 @@ from tests.fakes.stage import window
 MIB = 1 << 20
 
 
-def _soak(speeds: list[float], sizes: list[int] | None = None, num_failed: int = 0) -> SoakMeasured:
+def _soak(
+    speeds: list[float], sizes: list[int] | None = None, num_failed: int = 0
+) -> SoakMeasured:
     windows = [window(speed) for speed in speeds]
     windows[-1] = window(speeds[-1], num_failed=num_failed)
     return SoakMeasured(
