@@ -1,6 +1,5 @@
 """One attempt at one request: profile, calibration, accuracy, benchmark, final claim."""
 
-import math
 import statistics
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +7,7 @@ from typing import Literal, TypedDict
 
 from arbor.actors.arms import Arms
 from arbor.actors.journal import Journal
+from arbor.actors.pairs import SEED_STRIDE, planned, play_pair
 from arbor.actors.place import Place
 from arbor.core.measure.interval import START_SD, clustered_effect, effect_of
 from arbor.core.measure.sequential import Stop, decide, mde_ratio
@@ -25,8 +25,6 @@ from arbor.targets.base import ServerFailedError
 
 MIN_VALID_PAIRS = 2
 """A standard deviation needs two."""
-SEED_STRIDE = 7919
-"""Distance of the seeds of adjacent pairs: both arms of a pair share one, no two pairs do."""
 
 
 class CancelledError(Exception):
@@ -160,55 +158,25 @@ class Measurement:
         """Measure one pair and append it; return its log ratio when it is valid."""
         self._check_wanted()
         seed = self._asked.seed + SEED_STRIDE * number
-        is_candidate_first = number % 2 == 1
-        if is_candidate_first:
-            candidate = self._arms.window(self._commit, "a", seed, num_requests)
-            incumbent = self._incumbent_window(slot, seed, num_requests)
-        else:
-            incumbent = self._incumbent_window(slot, seed, num_requests)
-            candidate = self._arms.window(self._commit, "a", seed, num_requests)
-        flaw = self._flaw(candidate, incumbent)
-        log_ratio = math.log(
-            max(candidate.throughput_tok_s, 1e-9) / max(incumbent.throughput_tok_s, 1e-9)
+        pair = play_pair(
+            number,
+            start,
+            lambda: self._arms.window(self._commit, "a", seed, num_requests),
+            lambda: self._incumbent_window(slot, seed, num_requests),
+            self._settings.max_foreign_cpu_difference,
         )
-        self._journal.append(
-            PairMeasured(
-                **self._evidence,
-                pair=number,
-                start=start,
-                is_candidate_first=is_candidate_first,
-                candidate=candidate,
-                incumbent=incumbent,
-                log_ratio=log_ratio,
-                is_valid=flaw is None,
-                flaw=flaw,
-            )
-        )
-        return log_ratio if flaw is None else None
+        self._journal.append(PairMeasured(**self._evidence, **dict(pair)))
+        return pair.log_ratio if pair.is_valid else None
 
     def _incumbent_window(self, slot: str, seed: int, num_requests: int) -> WindowSample:
         with self._on_incumbent():
             return self._arms.window(self._incumbent, slot, seed, num_requests)
 
-    def _flaw(self, candidate: WindowSample, incumbent: WindowSample) -> str | None:
-        """Return why a pair does not count, judged by load alone and never by its ratio.
-
-        Load that both arms saw alike cancels out of the ratio; load on one arm does not.
-        """
-        seen = candidate.foreign_cpu_ratio or 0.0, incumbent.foreign_cpu_ratio or 0.0
-        if abs(seen[0] - seen[1]) <= self._settings.max_foreign_cpu_difference:
-            return None
-        return f"foreign processes took {seen[0]:.0%} and {seen[1]:.0%} of the cores"
-
     def _planned(self, num_pairs: int, first: int, start: int, num_requests: int) -> list[float]:
-        """Measure a planned number of valid pairs; flawed ones are repeated once each."""
-        values: list[float] = []
-        for number in range(first, first + 2 * num_pairs):
-            value = self._pair(number, start, num_requests, "b")
-            values += [] if value is None else [value]
-            if len(values) >= num_pairs:
-                break
-        return values
+        """Measure a planned number of valid pairs against the incumbent's second slot."""
+        return planned(
+            num_pairs, first, lambda number: self._pair(number, start, num_requests, "b")
+        )
 
     def _series(self, num_requests: int) -> tuple[list[float], Stop]:
         """Measure pairs until they decide; flawed ones are repeated up to half as many."""
