@@ -62,3 +62,23 @@ def clone_nodes(workspace: Path, clone: Path, branches: dict[str, str]) -> None:
     alternates.write_text(f"{(workspace / 'objects').resolve()}\n", encoding="utf-8")
     for name, commit in branches.items():
         run_git(clone, "update-ref", f"refs/heads/{name}", commit)
+
+
+def copy_nodes(workspace: Path, copy: Path, branches: dict[str, str]) -> None:
+    """Make a bare repository that holds all of its branches itself.
+
+    Whoever writes into a repository that only borrows objects touches the lender: git renews the
+    age of an object that it is about to write and finds there.
+
+    Args:
+        workspace: the campaign's repository.
+        copy: folder that does not exist yet.
+        branches: name of a branch to the commit of a node.
+
+    Raises:
+        NotFoundError: there is no repository.
+        GitFailedError: git failed, or a commit is not in the repository.
+    """
+    clone_nodes(workspace, copy, branches)
+    run_git(copy, "repack", "-a", "-d", "--quiet")
+    (copy / "objects" / "info" / "alternates").unlink()
