@@ -3,6 +3,7 @@
 from importlib.resources import files
 from string import Template
 
+from arbor.replay.evidence import entries
 from arbor.replay.html.charts import forest_plot, step_chart
 from arbor.replay.html.claim import claim
 from arbor.replay.html.markup import Markup, join, tag, text
@@ -126,9 +127,10 @@ def _shares(story: Story) -> Markup | None:
 def _nodes(result: Result, story: Story) -> Markup:
     return _section(
         "Nodes",
-        "Open a line for its raw samples, guardrails, witness and judgements. Patches that were"
-        " rebased onto a newer node appear once, where they were measured.",
-        nodes_table(story, result),
+        "In the order of the tree, kept nodes open: raw samples, guardrails, witness, judgements"
+        " and both keys with their positions in the log. Patches that were rebased onto a newer"
+        " node appear once, where they were measured.",
+        nodes_table(entries(story, result)),
     )
 
 

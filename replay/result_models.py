@@ -82,6 +82,8 @@ class Judgement(ResultModel):
     purpose: Literal["accuracy", "benchmark", "revalidation"]
     is_accepted: bool
     reason: str
+    position: int | None = None
+    """Position in the log; for a keep it is the Critic's key."""
 
 
 class NodeResult(ResultModel):
@@ -97,6 +99,8 @@ class NodeResult(ResultModel):
     edits: tuple[Edit, ...]
     commit: str | None
     effect: Effect | None
+    shrunk_ratio: float | None = None
+    """The effect without the luck of selection: empirical Bayes over all measured series."""
     throughput_tok_s: float | None
     accuracy: AccuracySample | None
     profile: Profile | None
@@ -104,6 +108,8 @@ class NodeResult(ResultModel):
     witness_detail: str | None
     flags: tuple[Flag, ...]
     judgements: tuple[Judgement, ...]
+    kept_position: int | None = None
+    """Position of the keep, the Orchestrator's key."""
     reason: str
     root_cause: str | None
     seconds: float | None
@@ -134,6 +140,10 @@ class Result(ResultModel):
     """What the gain rests on, or why there is none."""
     accuracy: Accuracy | None
     accuracy_reason: str
+    path_ratio: float = 1.0
+    """Product of the keeps' own effects along the path: an estimate, not a claim."""
+    shrunk_path_ratio: float = 1.0
+    """Product of their shrunk effects."""
     counts: Counts
     wall_s: float
     """Active seconds, without the time in which no driver ran."""
