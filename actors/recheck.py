@@ -218,6 +218,10 @@ class Recheck:
             for window in (pair.candidate, pair.incumbent)
             if window.foreign_cpu_ratio is not None
         ]
+        worst, limit = max(loads, default=None), plan.settings.measure.max_foreign_cpu_ratio
+        if worst is not None and worst > limit:
+            note = f"other processes took up to {worst:.0%} of the cores, more than {limit:.0%}"
+            notes = (*notes, f"{note}: measure again when the machine is quieter")
         return Rechecked(
             campaign_id=plan.campaign_id,
             log_head=plan.log_head,
@@ -241,7 +245,7 @@ class Recheck:
             accuracy_violation=gate_violation(
                 accuracy, plan.settings.gate, claims_exact=claim.is_exact
             ),
-            max_foreign_cpu_ratio=max(loads, default=None),
+            max_foreign_cpu_ratio=worst,
             seed=plan.seed,
             recorded_on=plan.recorded_on,
             measured_on=plan.measured_on,

@@ -85,15 +85,20 @@ def pair_cells(pair: PairMeasured) -> tuple[str, ...]:
         f"{candidate.throughput_tok_s:,.1f}",
         f"{incumbent.throughput_tok_s:,.1f}",
         f"{pair.log_ratio:+.4f}",
-        f"{candidate.num_completed} + {incumbent.num_completed}",
-        " + ".join("?" if load is None else f"{load:.0%}" for load in loads),
+        f"{candidate.num_completed} / {incumbent.num_completed}",
+        " / ".join("?" if load is None else f"{load:.0%}" for load in loads),
         "yes" if pair.is_valid else f"no: {pair.flaw or 'broke a rule'}",
     )
 
 
 def _final(story: Story, request: Request) -> Entry:
     measured = request.result if isinstance(request.result, BenchmarkMeasured) else None
-    facts = [*_judged(story, request), *_guardrails((request,), is_measured=measured is not None)]
+    arms = f"commit {(measured.commit if measured is not None else 'none')[:12]}"
+    facts = [
+        ("arms", f"{arms} against commit {request.asked.incumbent_commit[:12]}"),
+        *_judged(story, request),
+        *_guardrails((request,), is_measured=measured is not None),
+    ]
     if request.crash is not None:
         facts.insert(0, ("failed", request.crash.message))
     return Entry(
@@ -148,7 +153,8 @@ def _node(story: Story, node: NodeResult) -> Entry:
 
 def _summary(node: NodeResult) -> str:
     if node.status is Status.KEPT and node.effect is not None:
-        return f"{percent(node.effect.ratio)} over {node.effect.num_pairs} pairs"
+        shrunk = f", shrunk to {node.shrunk_ratio:.3f}x" if node.shrunk_ratio is not None else ""
+        return f"{percent(node.effect.ratio)} over {node.effect.num_pairs} pairs{shrunk}"
     if node.root_cause is not None:
         return f"{node.root_cause}: {node.reason}"
     return node.reason
@@ -166,7 +172,7 @@ def _facts(story: Story, node: NodeResult) -> Iterator[Fact]:
     if node.root_cause is not None:
         yield "root cause", node.root_cause
     if node.effect is not None and node.shrunk_ratio is not None:
-        yield "shrunk", f"{node.effect.ratio:.3f}x is worth {node.shrunk_ratio:.3f}x"
+        yield "shrunk", f"{node.shrunk_ratio:.3f}x without the luck of selection"
     if node.accuracy is not None:
         yield "accuracy", accuracy_words(node.accuracy)
     for request in requests:

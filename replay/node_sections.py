@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from arbor.events.evidence import PairMeasured
 from arbor.replay.evidence import PAIR_HEADER, Entry, pair_cells
 from arbor.replay.markdown import code, table, text
 
@@ -18,10 +19,14 @@ def node_sections(entries: Iterable[Entry]) -> Iterator[str]:
             yield f"- {text(name)}: {text(words)}"
         yield ""
         if entry.pairs:
-            yield from table(
-                PAIR_HEADER, [[text(cell) for cell in pair_cells(pair)] for pair in entry.pairs]
-            )
+            yield from table(PAIR_HEADER, [_row(pair) for pair in entry.pairs])
             yield ""
+
+
+def _row(pair: PairMeasured) -> tuple[str, ...]:
+    # All but the last cell are numbers and words of ours; a flaw may quote anything.
+    *own, counts = pair_cells(pair)
+    return *own, text(counts)
 
 
 def _title(entry: Entry) -> str:

@@ -128,8 +128,9 @@ def _nodes(result: Result, story: Story) -> Markup:
     return _section(
         "Nodes",
         "In the order of the tree, kept nodes open: raw samples, guardrails, witness, judgements"
-        " and both keys with their positions in the log. Patches that were rebased onto a newer"
-        " node appear once, where they were measured.",
+        " and both keys with their positions in the log. In the pictures a dot is a pair, hollow"
+        " when it does not count; the band is the interval, the dashed line the shrunk estimate."
+        " Patches that were rebased onto a newer node appear once, where they were measured.",
         nodes_table(entries(story, result)),
     )
 

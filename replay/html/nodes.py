@@ -27,15 +27,9 @@ def _entry(entry: Entry) -> Markup:
     return tag("details", head, body, open=entry.is_important)
 
 
-def _numbers(entry: Entry) -> Markup | None:
+def _numbers(entry: Entry) -> str:
     effect = entry.effect
-    if effect is None:
-        return None
-    shrunk = entry.shrunk_ratio
-    return join(
-        f"{effect.ratio:.3f}x [{effect.low:.3f}, {effect.high:.3f}]",
-        tag("span", f" ({shrunk:.3f}x shrunk)", class_="dim") if shrunk is not None else None,
-    )
+    return f"{effect.ratio:.3f}x [{effect.low:.3f}, {effect.high:.3f}]" if effect else ""
 
 
 def _body(entry: Entry) -> list[Markup]:

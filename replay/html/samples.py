@@ -13,6 +13,10 @@ from arbor.replay.html.scale import LogScale
 _WIDTH = 560.0
 _WIDEST_LOG_RATIO = 6.9
 """A window that produced nothing would push all others to the edge."""
+_NEAR_ONE = 1.3
+"""When all lies above this ratio, no change at all need not be on the picture."""
+_ROOM = 0.12
+"""Share of the axis that is left free on each side."""
 
 
 def pairs_plot(
@@ -28,14 +32,14 @@ def pairs_plot(
     ratios = [
         math.exp(min(_WIDEST_LOG_RATIO, max(-_WIDEST_LOG_RATIO, pair.log_ratio))) for pair in pairs
     ]
-    low = min([*ratios, effect.low, 0.99]) * 0.99
-    high = max([*ratios, effect.high, 1.01]) * 1.01
-    scale = LogScale(low, high, 20.0, _WIDTH - 20.0)
-    left, middle = scale.at(effect.low), scale.at(effect.ratio)
+    scale = _scale([*ratios, effect.low, effect.high])
+    left, middle, right = (scale.at(x) for x in (effect.low, effect.ratio, effect.high))
     parts = [
         *axis(scale, 18.0, 52.0),
-        rectangle(left, 24, scale.at(effect.high) - left, 22, class_="band"),
+        rectangle(left, 24, right - left, 22, class_="band"),
         line(middle, 22, middle, 48, class_="whisker"),
+        label(left, 64, f"{effect.low:.3f}", class_="end tiny dim"),
+        label(right, 64, f"{effect.high:.3f}", class_="tiny dim"),
     ]
     if shrunk_ratio is not None:
         x = scale.at(shrunk_ratio)
@@ -43,13 +47,16 @@ def pairs_plot(
         parts.append(tag("g", mark, line(x, 20, x, 50, class_="limit")))
     for pair, ratio in zip(pairs, ratios, strict=True):
         parts.append(_dot(scale, pair, ratio))
-    legend = (
-        "dots: pairs; band: interval; dashed: shrunk"
-        if shrunk_ratio is not None
-        else ("dots: pairs; band: interval")
-    )
-    parts.append(label(_WIDTH - 20, 66, legend, class_="end tiny dim"))
     return picture(_WIDTH, 70, f"Ratios of {len(pairs)} pairs", *parts)
+
+
+def _scale(values: Sequence[float]) -> LogScale:
+    """Return an axis that holds all values with room for labels, and 1 unless it is far away."""
+    low, high = min(values), max(values)
+    if low < _NEAR_ONE:
+        low, high = min(low, 0.99), max(high, 1.01)
+    room = (high / low) ** _ROOM
+    return LogScale(low / room, high * room, 20.0, _WIDTH - 20.0)
 
 
 def _dot(scale: LogScale, pair: PairMeasured, ratio: float) -> Markup:

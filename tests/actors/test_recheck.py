@@ -173,6 +173,7 @@ def test_foreign_load_is_recorded_and_repeated(bystander: Bystander) -> None:
     flawed = [pair for pair in found.pairs if not pair.is_valid]
     assert flawed, "the landscape makes a quarter of the windows slow"
     assert found.max_foreign_cpu_ratio == noise.outlier_foreign_cpu_ratio
+    assert any("50% of the cores, more than 25%" in note for note in found.notes)
     assert found.rechecked.num_pairs == len(found.pairs) - len(flawed)
     assert any("does not count" in line for line in bystander.said)
     assert found.overlaps
