@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 BUDGET ?= 5m
 
-.PHONY: demo test check format bench-engine bench-trust bench-best clean
+.PHONY: demo test check format bench bench-engine bench-trust bench-best clean
 
 # An installed torch (a ROCm or CUDA container) is seen and kept.
 $(VENV)/.made:
@@ -38,14 +38,18 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench-engine: $(VENV)/.dev
+# Every benchmark prints one table and writes benchmarks/results/<name>.json.
+bench:
+	@grep -E '^bench-[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## */make \1  /'
+
+bench-engine: $(VENV)/.dev  ## the embedded engine beside Hugging Face transformers
 	$(PIP) 'transformers>=4.55'
 	$(BIN)/python benchmarks/engine_vs_transformers.py
 
-bench-trust: $(VENV)/.dev
+bench-trust: $(VENV)/.dev  ## false keeps, power, coverage and time on simulated campaigns
 	$(BIN)/python benchmarks/trust.py
 
-bench-best: $(VENV)/.dev
+bench-best: $(VENV)/.dev  ## the best stack by a long offline search, to compare campaigns with
 	$(BIN)/python benchmarks/engine_best_stack.py
 
 clean:

@@ -20,6 +20,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from table import Row, at_least, publish
+
 from arbor.actors.arms import Arms
 from arbor.actors.critic import gate_violation
 from arbor.actors.place import Place
@@ -33,14 +35,16 @@ from arbor.targets.base import ServerFailedError
 from arbor.targets.hardware import probe_hardware
 from arbor.targets.registry import create_target
 
-RESULTS = Path(__file__).parent / "results"
-BEST = RESULTS / "engine_best_stack.json"
+BEST = Path(__file__).with_name("engine_best_stack_edits.json")
+"""Edits of the best stack found, key to value: what ``--against`` compares with."""
 NUM_PAIRS = 3
 WINDOW_S = 1.0
 MIN_GAIN = 1.005
 NUM_PASSES = 3
 NUM_POINTS = 6
 FINAL_PAIRS = 12
+GOAL = 0.95
+"""Share of the best stack's throughput that a campaign should reach."""
 
 Stack = tuple[Edit, ...]
 
@@ -163,14 +167,6 @@ class Search:
         self._arms.close()
 
 
-def report(rows: list[dict[str, object]]) -> None:
-    """Print a table and write it as JSON."""
-    RESULTS.mkdir(exist_ok=True)
-    for row in rows:
-        print(f"{row['name']:40} {row['value']} {row['unit']}  {row['how']}")
-    BEST.write_text(json.dumps(rows, indent=2) + "\n")
-
-
 def final_stack(directory: Path) -> Stack:
     """Return the edits that a campaign's final stack makes to the baseline."""
     state = open_campaign(directory).state()
@@ -179,8 +175,8 @@ def final_stack(directory: Path) -> Stack:
     return tuple(Edit(key=k, value=v) for k, v in sorted(config.items()) if baseline[k] != v)
 
 
-def search(start: Stack, num_passes: int) -> None:
-    """Search for the best stack and write it."""
+def search(start: Stack, num_passes: int) -> int:
+    """Search for the best stack and write it; return the exit code."""
     target = create_target("engine", {})
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
@@ -191,33 +187,22 @@ def search(start: Stack, num_passes: int) -> None:
         finally:
             engine.close()
     effect = series_effect(Series.of(values), 0.05, start_sd=0.0)
-    how = f"coordinate ascent, {engine.num_measured} comparisons, {time.monotonic() - begin:.0f} s"
-    report(
-        [
-            {
-                "name": "best stack over baseline",
-                "value": round(effect.ratio, 3),
-                "unit": "ratio",
-                "goal": None,
-                "holds": None,
-                "how": f"{how}; interval {effect.low:.3f} .. {effect.high:.3f}",
-            },
-            {
-                "name": "best stack",
-                "value": {edit.key: edit.value for edit in stack},
-                "unit": "configuration",
-                "goal": None,
-                "holds": None,
-                "how": how,
-            },
-        ]
+    how = (
+        f"coordinate ascent, {engine.num_measured} comparisons, {time.monotonic() - begin:.0f} s; "
+        f"interval {effect.low:.3f} .. {effect.high:.3f}"
     )
+    for edit in stack:
+        print(f"  {edit.key}={edit.value}")
+    BEST.write_text(json.dumps({edit.key: edit.value for edit in stack}, indent=2) + "\n")
+    row = Row("best stack over baseline", effect.ratio, "ratio", how=how)
+    return publish("engine_best_stack", [row])
 
 
 def against(directory: Path) -> int:
     """Compare a campaign's final stack with the best stack; return the exit code."""
-    rows = json.loads(BEST.read_text())
-    best = next(row["value"] for row in rows if row["name"] == "best stack")
+    if not BEST.exists():
+        sys.exit(f"no {BEST}: search for the best stack first, without --against")
+    best = json.loads(BEST.read_text())
     final = final_stack(directory)
     stack = tuple(Edit(key=key, value=value) for key, value in sorted(best.items()))
     target = create_target("engine", {})
@@ -228,13 +213,11 @@ def against(directory: Path) -> int:
         finally:
             engine.close()
     effect = series_effect(Series.of(values), 0.05, start_sd=0.0)
-    goal = 0.95
-    print(f"{CampaignDirectory(directory).path}: {final}")
-    print(
-        f"final stack over best stack: {effect.ratio:.3f} [{effect.low:.3f}, {effect.high:.3f}], "
-        f"goal {goal}: {'holds' if effect.ratio >= goal else 'does not hold'}"
-    )
-    return 0 if effect.ratio >= goal else 1
+    for edit in final:
+        print(f"  {edit.key}={edit.value}")
+    how = f"{CampaignDirectory(directory).path}; interval {effect.low:.3f} .. {effect.high:.3f}"
+    row = at_least("final stack over best stack", effect.ratio, "ratio", GOAL, how)
+    return publish("engine_best_stack_against", [row])
 
 
 if __name__ == "__main__":
@@ -246,4 +229,4 @@ if __name__ == "__main__":
     if arguments.against is not None:
         sys.exit(against(arguments.against))
     start = final_stack(arguments.start) if arguments.start is not None else ()
-    search(start, arguments.passes)
+    sys.exit(search(start, arguments.passes))

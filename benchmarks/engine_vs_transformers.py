@@ -1,13 +1,11 @@
 """The embedded engine beside Hugging Face transformers: same weights, same trace, one thread.
 
-Prints a table and writes benchmarks/results/engine_vs_transformers.json. Rounds go through all
-contestants in turn and each figure is the median of its rounds, so a slow minute of the machine
-meets everybody.
+Rounds go through all contestants in turn and each figure is the median of its rounds, so a slow
+minute of the machine meets everybody.
 """
 
 import argparse
 import contextlib
-import json
 import signal
 import socket
 import statistics
@@ -22,6 +20,7 @@ from typing import Any
 
 import torch
 import yaml
+from table import Row, at_least, publish
 from transformers import LlamaForCausalLM
 
 from arbor.targets.engine.client import run_load
@@ -32,7 +31,6 @@ from arbor.targets.engine.server.sequence import Sequence as Running
 from arbor.targets.engine.server.settings import parse_settings
 from arbor.targets.engine.trace import TraceRequest, build_trace
 
-RESULTS = Path(__file__).parent / "results" / "engine_vs_transformers.json"
 STATIC_BATCH = 4
 
 EXACT: dict[str, dict[str, Any]] = {
@@ -236,39 +234,22 @@ def measure(model: Path, num_rounds: int) -> tuple[dict[str, float], float]:
     return {name: statistics.median(values) for name, values in figures.items()}, agreement
 
 
-def entries(medians: dict[str, float], agreement: float, num_rounds: int) -> list[dict[str, Any]]:
-    """The results file's rows: throughputs without a goal, ratios with one."""
+def rows(medians: dict[str, float], agreement: float, num_rounds: int) -> list[Row]:
+    """The figures: throughputs without a goal, ratios with one."""
     how = (
         f"median of {num_rounds} interleaved rounds, 24 requests, 1 compute thread, "
         f"torch {torch.__version__}"
     )
-    rows: list[dict[str, Any]] = [
-        {"name": name, "value": value, "unit": "tok/s", "goal": None, "holds": None, "how": how}
-        for name, value in medians.items()
+    baseline, alone = medians["baseline, HTTP"], medians["transformers, one by one"]
+    exact, int8 = medians["exact stack, HTTP"], medians["int8 stack, HTTP"]
+    equal = "greedy requests answered like transformers, exact stack"
+    return [
+        *(Row(name, value, "tok/s", how=how) for name, value in medians.items()),
+        at_least("baseline over HTTP / transformers", baseline / alone, "ratio", 1 / 1.5, how),
+        at_least("exact stack / baseline, HTTP", exact / baseline, "ratio", 5.0, how),
+        at_least("int8 stack / baseline, HTTP", int8 / baseline, "ratio", 8.0, how),
+        at_least(equal, agreement, "ratio", 1.0, how),
     ]
-    baseline = medians["baseline, HTTP"]
-    ratios = (
-        (
-            "baseline over HTTP / transformers",
-            baseline / medians["transformers, one by one"],
-            1 / 1.5,
-        ),
-        ("exact stack / baseline, HTTP", medians["exact stack, HTTP"] / baseline, 5.0),
-        ("int8 stack / baseline, HTTP", medians["int8 stack, HTTP"] / baseline, 8.0),
-        ("greedy requests answered like transformers, exact stack", agreement, 1.0),
-    )
-    for name, value, goal in ratios:
-        rows.append(
-            {
-                "name": name,
-                "value": value,
-                "unit": "ratio",
-                "goal": f">= {goal:.3g}",
-                "holds": value >= goal,
-                "how": how,
-            }
-        )
-    return rows
 
 
 def main() -> int:
@@ -279,18 +260,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         model = create_synthetic_model(Path(folder) / "model", seed=0)
         medians, agreement = measure(model, arguments.rounds)
-    alone, baseline = medians["transformers, one by one"], medians["baseline, HTTP"]
-    print(f"{'':28} {'tok/s':>8} {'/ transformers':>15} {'/ baseline':>11}")
-    for name, value in medians.items():
-        print(f"{name:28} {value:8.0f} {value / alone:15.2f} {value / baseline:11.2f}")
-    rows = entries(medians, agreement, arguments.rounds)
-    RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    RESULTS.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
-    for row in rows:
-        if row["goal"]:
-            verdict = "holds" if row["holds"] else "MISSED"
-            print(f"{row['name']}: {row['value']:.2f} (goal {row['goal']}): {verdict}")
-    return 0 if all(row["holds"] is not False for row in rows) else 1
+    return publish("engine_vs_transformers", rows(medians, agreement, arguments.rounds))
 
 
 if __name__ == "__main__":

@@ -1,70 +1,83 @@
-"""One table for every benchmark: printed, and written as JSON beside the others."""
+"""One format for all benchmarks: rows with goals, an aligned table, a JSON file of results."""
 
 import json
-import operator
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
 RESULTS = Path(__file__).parent / "results"
-
-_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
-    "<=": operator.le,
-    ">=": operator.ge,
-    "==": operator.eq,
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One measured figure.
+    """One figure.
 
     Attributes:
         name: what was measured.
         value: the figure.
-        unit: its unit; empty for a ratio or a count.
-        goal: ``<= 4``, ``>= 0.8`` or ``== 0``; empty when there is none.
-        how: on what it was measured.
+        unit: its unit.
+        goal: the bound that it is held against, such as ``>= 5``; None when it only informs.
+        holds: whether it keeps to the goal; None without one.
+        how: how it was measured.
     """
 
     name: str
     value: float
     unit: str
-    goal: str
-    how: str
-
-    @property
-    def holds(self) -> bool | None:
-        """Whether the goal is reached; None without one."""
-        if not self.goal:
-            return None
-        comparison, limit = self.goal.split()
-        return _COMPARISONS[comparison](self.value, float(limit))
+    goal: str | None = None
+    holds: bool | None = None
+    how: str = ""
 
 
-def publish(name: str, title: str, rows: Sequence[Row], results: Path = RESULTS) -> int:
-    """Print a table and write ``results/<name>.json``; return 1 when a goal is missed."""
-    table = Table(title=title, title_justify="left")
-    for column in ("what", "value", "unit", "goal", "holds"):
-        table.add_column(column, justify="right" if column == "value" else "left")
-    words = {None: "", True: "yes", False: "NO"}
-    for row in rows:
-        table.add_row(row.name, f"{row.value:,.4g}", row.unit, row.goal, words[row.holds])
-    Console().print(table)
-    results.mkdir(exist_ok=True)
-    body = [
-        {
-            "name": row.name,
-            "value": row.value,
-            "unit": row.unit,
-            "goal": row.goal,
-            "holds": row.holds,
-            "how": row.how,
-        }
+def at_least(name: str, value: float, unit: str, bound: float, how: str) -> Row:
+    """Return a figure that should not be smaller than a bound."""
+    return Row(name, value, unit, f">= {bound:.3g}", value >= bound, how)
+
+
+def at_most(name: str, value: float, unit: str, bound: float, how: str) -> Row:
+    """Return a figure that should not be larger than a bound."""
+    return Row(name, value, unit, f"<= {bound:.3g}", value <= bound, how)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return the rows with aligned columns; what all rows say about ``how`` is said once."""
+    verdicts = {True: "holds", False: "MISSED", None: ""}
+    lines = [("", "value", "unit", "goal", "")]
+    lines += [
+        (row.name, _figure(row.value), row.unit, row.goal or "", verdicts[row.holds])
         for row in rows
     ]
-    (results / f"{name}.json").write_text(json.dumps(body, indent=2) + "\n")
-    return 0 if all(row.holds is not False for row in rows) else 1
+    widths = [max(len(line[column]) for line in lines) for column in range(4)]
+    text = []
+    for name, value, *rest in lines:
+        cells = [f"{name:{widths[0]}}", f"{value:>{widths[1]}}"]
+        cells += [f"{cell:{width}}" for cell, width in zip(rest, (*widths[2:], 0), strict=True)]
+        text.append("  ".join(cells))
+    for how in dict.fromkeys(row.how for row in rows if row.how):
+        names = "" if all(row.how == how for row in rows) else _names(rows, how)
+        text.append(f"{names}{how}")
+    return "\n".join(line.rstrip() for line in text)
+
+
+def _names(rows: Sequence[Row], how: str) -> str:
+    return ", ".join(row.name for row in rows if row.how == how) + ": "
+
+
+def _figure(value: float) -> str:
+    """Return a figure with three digits or more, never in powers of ten above one."""
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 100 else f"{value:.4g}"
+
+
+def publish(name: str, rows: Sequence[Row], folder: Path = RESULTS) -> int:
+    """Print the rows and write ``<folder>/<name>.json``, a list of them.
+
+    Returns:
+        1 when a goal is missed, else 0: the exit code of the benchmark.
+    """
+    print(table(rows), flush=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps([asdict(row) for row in rows], indent=2) + "\n"
+    (folder / f"{name}.json").write_text(text, encoding="utf-8")
+    return 1 if any(row.holds is False for row in rows) else 0

@@ -5,6 +5,9 @@ from pathlib import Path
 
 from arbor.core.layout import CampaignDirectory
 from arbor.events.types import Edit
+from arbor.replay.evidence import entries
+from arbor.replay.markdown import code, table, text
+from arbor.replay.node_sections import node_sections
 from arbor.replay.reading import open_campaign
 from arbor.replay.report_html import html_report
 from arbor.replay.result import read_run_facts, result_of, write_result, write_text
@@ -20,7 +23,10 @@ from arbor.replay.wording import (
     latency_basis,
     noise_basis,
     reproduce,
+    shrinkage_basis,
 )
+
+_NODES = ("node", "on", "action", "outcome", "effect", "interval", "shrunk", "pairs", "why")
 
 
 def tell(directory: Path) -> tuple[Result, Story]:
@@ -57,7 +63,7 @@ def write_reports(directory: Path) -> None:
 def markdown_report(result: Result, story: Story, directory: str) -> str:
     """Return the report as GitHub-flavoured Markdown; foreign text is escaped."""
     lines = [
-        f"# {_text(result.campaign.name)}: {headline(result)}",
+        f"# {text(result.campaign.name)}: {headline(result)}",
         "",
         claim_basis(result),
         *_latency(result),
@@ -70,9 +76,9 @@ def markdown_report(result: Result, story: Story, directory: str) -> str:
         "",
         "## Nodes",
         "",
-        "| node | on | action | outcome | effect | interval | pairs | why |",
-        "|---|---|---|---|---|---|---|---|",
-        *(_row(node) for node in result.nodes if node.parent_id is not None),
+        *table(_NODES, [_cells(node) for node in result.nodes if node.parent_id is not None]),
+        "",
+        shrinkage_basis(result),
         "",
         "## Final configuration",
         "",
@@ -82,9 +88,12 @@ def markdown_report(result: Result, story: Story, directory: str) -> str:
         "",
         *_times(result),
         "",
+        "## Evidence",
+        "",
+        *node_sections(entries(story, result)),
         "## Reproduce",
         "",
-        *(f"- `{_code(command)}`: {what}" for command, what in reproduce(directory)),
+        *(f"- `{code(command)}`: {what}" for command, what in reproduce(directory)),
         "",
         f"Log: {result.num_events} events, chain digest `{result.log_digest}`.",
         "",
@@ -103,9 +112,9 @@ def _setting(result: Result, story: Story) -> Iterator[str]:
     gib = hardware.memory_bytes / 2**30
     spent, allowed = duration(result.wall_s), duration(story.state.budget.wall_s)
     seed = campaign.settings.seed
-    yield f"- target `{_code(campaign.target)}`, `{_code(campaign.objective)}`, seed {seed}"
+    yield f"- target `{code(campaign.target)}`, `{code(campaign.objective)}`, seed {seed}"
     devices = f"{hardware.num_cores} cores, {gib:.0f} GiB, {hardware.num_devices} accelerators"
-    yield f"- {_text(hardware.device_name)}, {devices}"
+    yield f"- {text(hardware.device_name)}, {devices}"
     yield f"- {spent} of {allowed} budget; {_counts(result)}"
     yield f"- {noise_basis(story)}"
     yield f"- {SCORE_FORMS[campaign.settings.search.score]}"
@@ -120,22 +129,22 @@ def _counts(result: Result) -> str:
     return ", ".join(parts)
 
 
-def _row(node: NodeResult) -> str:
-    effect = node.effect
+def _cells(node: NodeResult) -> tuple[str, ...]:
+    effect, shrunk = node.effect, node.shrunk_ratio
     reason = node.reason or next(
         (j.reason for j in reversed(node.judgements) if j.purpose == "benchmark"), ""
     )
-    cells = (
+    return (
         node.node_id,
         node.parent_id or "",
-        _text(node.template_id or ""),
+        text(node.template_id or ""),
         str(node.status),
         f"{effect.ratio:.3f}x" if effect is not None else "",
         f"{effect.low:.3f} to {effect.high:.3f}" if effect is not None else "",
+        f"{shrunk:.3f}x" if shrunk is not None else "",
         str(effect.num_pairs) if effect is not None else "",
-        _text(reason),
+        text(reason),
     )
-    return f"| {' | '.join(cells)} |"
 
 
 def _changes(result: Result, story: Story) -> list[str]:
@@ -147,19 +156,13 @@ def _changes(result: Result, story: Story) -> list[str]:
     ]
     if not changed:
         return ["Nothing changed."]
-    return [
-        "| key | baseline | final |",
-        "|---|---|---|",
-        *(
-            f"| {_text(e.key)} | {_text(str(before.get(e.key, '')))} | {_text(str(e.value))} |"
-            for e in changed
-        ),
-    ]
+    rows = [[text(e.key), text(str(before.get(e.key, ""))), text(str(e.value))] for e in changed]
+    return list(table(("key", "baseline", "final"), rows))
 
 
 def _times(result: Result) -> list[str]:
     lines = [
-        f"- {_text(PURPOSES.get(purpose, purpose))}: {duration(seconds)}"
+        f"- {text(PURPOSES.get(purpose, purpose))}: {duration(seconds)}"
         f" ({seconds / result.wall_s:.1%})"
         for purpose, seconds in sorted(
             result.seconds_by_purpose.items(), key=lambda item: -item[1]
@@ -169,14 +172,3 @@ def _times(result: Result) -> list[str]:
     if result.start_s is not None:
         lines.append(f"- start of Ray, not counted above: {duration(result.start_s)}")
     return lines
-
-
-def _text(text: str) -> str:
-    """Return foreign text that is only text in Markdown, and in a table."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return "".join(f"\\{c}" if c in "\\`*_{}[]()#+!|<>~&$" else c for c in line)
-
-
-def _code(text: str) -> str:
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return line.replace("`", "'").replace("|", "\\|")

@@ -3,6 +3,7 @@
 from importlib.resources import files
 from string import Template
 
+from arbor.replay.evidence import entries
 from arbor.replay.html.charts import forest_plot, step_chart
 from arbor.replay.html.claim import claim
 from arbor.replay.html.markup import Markup, join, tag, text
@@ -127,9 +128,11 @@ def _shares(story: Story) -> Markup | None:
 def _nodes(result: Result, story: Story) -> Markup:
     return _section(
         "Nodes",
-        "Open a line for its raw samples, guardrails, witness and judgements. Patches that were"
-        " rebased onto a newer node appear once, where they were measured.",
-        nodes_table(story, result),
+        "In the order of the tree, kept nodes open: raw samples, guardrails, witness, judgements"
+        " and both keys with their positions in the log. In the pictures a dot is a pair, hollow"
+        " when it does not count; the band is the interval, the dashed line the shrunk estimate."
+        " Patches that were rebased onto a newer node appear once, where they were measured.",
+        nodes_table(entries(story, result)),
     )
 
 

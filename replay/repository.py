@@ -4,15 +4,13 @@ import os
 import subprocess
 from pathlib import Path
 
+from arbor.core.git_environment import git_environment, git_options
 from arbor.events.errors import ArborError, NotFoundError
 
 _LIMIT_S = 120.0
 _OPTIONS = (
-    "core.hooksPath=/dev/null",
-    "core.attributesFile=/dev/null",
     # The directory may have been copied from another user's machine.
     "safe.directory=*",
-    "gc.auto=0",
     "init.defaultBranch=baseline",
 )
 
@@ -27,17 +25,8 @@ def run_git(repository: Path, *arguments: str) -> bytes:
     Raises:
         GitFailedError: git is missing, failed, or took over two minutes.
     """
-    options = [part for option in _OPTIONS for part in ("-c", option)]
-    environment = {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "HOME": "/nonexistent",
-        "LC_ALL": "C",
-        "TZ": "UTC",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": "/dev/null",
-        "GIT_TERMINAL_PROMPT": "0",
-    }
-    command = ["git", *options, f"--git-dir={repository.resolve()}", *arguments]
+    command = ["git", *git_options(_OPTIONS), f"--git-dir={repository.resolve()}", *arguments]
+    environment = git_environment(os.environ.get("PATH", os.defpath))
     try:
         done = subprocess.run(
             command, capture_output=True, env=environment, timeout=_LIMIT_S, check=False
@@ -73,3 +62,23 @@ def clone_nodes(workspace: Path, clone: Path, branches: dict[str, str]) -> None:
     alternates.write_text(f"{(workspace / 'objects').resolve()}\n", encoding="utf-8")
     for name, commit in branches.items():
         run_git(clone, "update-ref", f"refs/heads/{name}", commit)
+
+
+def copy_nodes(workspace: Path, copy: Path, branches: dict[str, str]) -> None:
+    """Make a bare repository that holds all of its branches itself.
+
+    Whoever writes into a repository that only borrows objects touches the lender: git renews the
+    age of an object that it is about to write and finds there.
+
+    Args:
+        workspace: the campaign's repository.
+        copy: folder that does not exist yet.
+        branches: name of a branch to the commit of a node.
+
+    Raises:
+        NotFoundError: there is no repository.
+        GitFailedError: git failed, or a commit is not in the repository.
+    """
+    clone_nodes(workspace, copy, branches)
+    run_git(copy, "repack", "-a", "-d", "--quiet")
+    (copy / "objects" / "info" / "alternates").unlink()

@@ -1,7 +1,8 @@
 """The machine-readable result of a campaign: a fold over its log."""
 
+import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from arbor.core.layout import CampaignDirectory
@@ -87,12 +88,15 @@ def result_of(story: Story, campaign_id: str, log_digest: str, facts: RunFacts) 
         raise InvalidInputError("the log has no CampaignStarted: there is nothing to report")
     gain, gain_reason = _gain(story)
     accuracy, accuracy_reason = _accuracy(story)
+    shrunk = story.shrunk_ratios()
     return Result(
         gain=gain,
         gain_reason=gain_reason,
         soak=_soak(story),
         accuracy=accuracy,
         accuracy_reason=accuracy_reason,
+        path_ratio=tree.gain_ratio(tree.current_id),
+        shrunk_path_ratio=math.prod(shrunk.get(node.node_id, 1.0) for node in story.path()),
         counts=_counts(story),
         wall_s=story.time.wall_s,
         overhead_ratio=story.time.overhead_ratio,
@@ -104,7 +108,7 @@ def result_of(story: Story, campaign_id: str, log_digest: str, facts: RunFacts) 
         final_node_id=tree.current_id,
         final_commit=tree.current.commit or state.root_commit,
         final_config=tree.config_at(tree.current_id),
-        nodes=tuple(_node(story, node) for node in tree.nodes.values()),
+        nodes=tuple(_node(story, node, shrunk) for node in tree.nodes.values()),
         campaign=CampaignFacts(
             campaign_id=campaign_id,
             name=started.name,
@@ -225,7 +229,7 @@ def _counts(story: Story) -> Counts:
     )
 
 
-def _node(story: Story, node: Node) -> NodeResult:
+def _node(story: Story, node: Node, shrunk: Mapping[str, float]) -> NodeResult:
     tree = story.state.tree
     template = tree.templates.get(node.template_id or "")
     requests = story.state.requests.of_node(node.node_id)
@@ -243,6 +247,7 @@ def _node(story: Story, node: Node) -> NodeResult:
         edits=node.edits,
         commit=node.commit,
         effect=node.effect,
+        shrunk_ratio=shrunk.get(node.node_id),
         throughput_tok_s=(
             story.baseline_throughput_tok_s() if node.node_id == ROOT_ID else node.throughput_tok_s
         ),
@@ -256,10 +261,12 @@ def _node(story: Story, node: Node) -> NodeResult:
                 purpose=r.judgement.purpose,
                 is_accepted=r.judgement.is_accepted,
                 reason=r.judgement.reason,
+                position=story.judged_at.get(r.asked.request_id),
             )
             for r in requests
             if r.judgement is not None and r.judgement.purpose in {"accuracy", "benchmark"}
         ),
+        kept_position=story.kept_at.get(node.node_id),
         reason=node.reason,
         root_cause=f"{cause.cause} ({cause.cause_group})" if cause is not None else None,
         seconds=story.seconds_of(node.node_id),

@@ -89,6 +89,8 @@ class Judgement(ResultModel):
     purpose: Literal["accuracy", "benchmark"]
     is_accepted: bool
     reason: str
+    position: int | None = None
+    """Position in the log; for a keep it is the Critic's key."""
 
 
 class NodeResult(ResultModel):
@@ -104,6 +106,8 @@ class NodeResult(ResultModel):
     edits: tuple[Edit, ...]
     commit: str | None
     effect: Effect | None
+    shrunk_ratio: float | None = None
+    """The effect without the luck of selection: empirical Bayes over all measured series."""
     throughput_tok_s: float | None
     accuracy: AccuracySample | None
     profile: Profile | None
@@ -111,6 +115,8 @@ class NodeResult(ResultModel):
     witness_detail: str | None
     flags: tuple[Flag, ...]
     judgements: tuple[Judgement, ...]
+    kept_position: int | None = None
+    """Position of the keep, the Orchestrator's key."""
     reason: str
     root_cause: str | None
     seconds: float | None
@@ -143,6 +149,10 @@ class Result(ResultModel):
     """None when the final stack was not put under peak load."""
     accuracy: Accuracy | None
     accuracy_reason: str
+    path_ratio: float = 1.0
+    """Product of the keeps' own effects along the path: an estimate, not a claim."""
+    shrunk_path_ratio: float = 1.0
+    """Product of their shrunk effects."""
     counts: Counts
     wall_s: float
     """Active seconds, without the time in which no driver ran."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from arbor.core.measure.shrinkage import shrunk_ratios
 from arbor.core.requests import Request
 from arbor.core.state import CampaignState
 from arbor.core.tree import ROOT_ID, Node, Status
@@ -13,6 +14,7 @@ from arbor.events.base import Recorded
 from arbor.events.campaign import CampaignEnded, CampaignResumed, CampaignStarted
 from arbor.events.choice import ActionDispatched, ActionWithdrawn
 from arbor.events.evidence import BenchmarkMeasured, PairMeasured
+from arbor.events.judgement import MeasurementJudged
 from arbor.events.limits import ActionVetoed
 from arbor.events.outcome import ActionKept, ActionReverted, Crashed
 from arbor.events.requests import ActionRebased
@@ -36,6 +38,10 @@ class Story:
     """Node to its dispatch, or to the rebase that made it."""
     ended_at: dict[str, datetime] = field(default_factory=dict)
     """Node to its outcome, or to the rebase that replaced it."""
+    judged_at: dict[str, int] = field(default_factory=dict)
+    """Request to the position of its judgement, the Critic's key."""
+    kept_at: dict[str, int] = field(default_factory=dict)
+    """Node to the position of its keep, the Orchestrator's key."""
 
     def apply(self, recorded: Recorded) -> None:
         """Fold one event."""
@@ -44,6 +50,7 @@ class Story:
         self.num_events += 1
         self.last_at = recorded.recorded_at
         self._note_times(recorded)
+        self._note_keys(recorded)
 
     def _note_times(self, recorded: Recorded) -> None:
         event, at = recorded.event, recorded.recorded_at
@@ -62,6 +69,13 @@ class Story:
             if action is not None and action.node_id is not None:
                 self.ended_at[action.node_id] = at
 
+    def _note_keys(self, recorded: Recorded) -> None:
+        event = recorded.event
+        if isinstance(event, MeasurementJudged):
+            self.judged_at[event.request_id] = recorded.position
+        elif isinstance(event, ActionKept):
+            self.kept_at[event.node_id] = recorded.position
+
     def seconds_of(self, node_id: str) -> float | None:
         """Return the seconds that a node took, None while it is not decided."""
         begun, ended = self.begun_at.get(node_id), self.ended_at.get(node_id)
@@ -73,6 +87,33 @@ class Story:
         """Return the nodes from the baseline to the final stack."""
         tree = self.state.tree
         return tree.path(tree.current_id) if tree.nodes else ()
+
+    def in_tree_order(self) -> tuple[Node, ...]:
+        """Return all nodes, each followed by what hangs below it, the path in force last."""
+        on_path = {node.node_id for node in self.path()}
+        below: dict[str | None, list[Node]] = {}
+        for node in self.state.tree.nodes.values():
+            below.setdefault(node.parent_id, []).append(node)
+        found: list[Node] = []
+        waiting = below.get(None, [])[:]
+        while waiting:
+            node = waiting.pop()
+            found.append(node)
+            children = sorted(below.get(node.node_id, ()), key=lambda n: n.node_id in on_path)
+            waiting += reversed(children)
+        return tuple(found)
+
+    def shrunk_ratios(self) -> dict[str, float]:
+        """Return node to its measured ratio without the luck of having been selected."""
+        measured = [
+            (request.asked.node_id, request.result.effect)
+            for request in self.state.requests.by_id.values()
+            if request.asked.purpose == "benchmark"
+            and isinstance(request.result, BenchmarkMeasured)
+        ]
+        start_sd = self.state.settings.measure.start_sd
+        ratios = shrunk_ratios([effect for _, effect in measured], start_sd=start_sd)
+        return {node_id: ratio for (node_id, _), ratio in zip(measured, ratios, strict=True)}
 
     def final_request(self) -> Request | None:
         """Return the last re-validation that was asked for."""

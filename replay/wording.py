@@ -2,6 +2,7 @@
 
 import shlex
 
+from arbor.core.tree import ROOT_ID
 from arbor.events.settings import MeasureSettings
 from arbor.replay.result_models import Gain, Result
 from arbor.replay.story import Story
@@ -133,11 +134,35 @@ def noise_basis(story: Story) -> str:
     )
 
 
+def shrinkage_basis(result: Result) -> str:
+    """Return what the separately measured keeps multiply to, beside the final claim."""
+    if result.final_node_id == ROOT_ID:
+        return "Nothing is kept, so there are no separately measured keeps to multiply."
+    words = (
+        f"The separately measured keeps multiply to {result.path_ratio:.3f}x"
+        f"{_beside(result.path_ratio, result.gain)}; without the luck of having been selected"
+        f" (each shrunk by empirical Bayes over all measured series) to"
+        f" {result.shrunk_path_ratio:.3f}x{_beside(result.shrunk_path_ratio, result.gain)}."
+    )
+    return f"{words} Only the final measurement is claimed."
+
+
+def _beside(ratio: float, gain: Gain | None) -> str:
+    if gain is None:
+        return ""
+    where = "inside" if gain.low <= ratio <= gain.high else "outside"
+    return f", {where} the interval of the final claim"
+
+
 def reproduce(directory: str) -> tuple[tuple[str, str], ...]:
     """Return commands that repeat or check the campaign, each with what it does."""
     directory = shlex.quote(directory)
     return (
         (f"arbor audit {directory}", "recompute every digest, effect, score and decision"),
+        (
+            f"arbor recheck {directory}",
+            "measure the final claim again, on fresh servers with fresh seeds",
+        ),
         (
             f"arbor export {directory} --out final-stack",
             "patch series, branch bundle, serve.yaml and launch.sh of the final stack",

@@ -15,6 +15,7 @@ from arbor.cli.doctor import doctor
 from arbor.cli.events import events
 from arbor.cli.export import export
 from arbor.cli.plan import plan
+from arbor.cli.recheck import recheck
 from arbor.cli.report import report
 from arbor.cli.sql import sql
 from arbor.cli.tree import tree
@@ -57,6 +58,7 @@ COMMANDS = (
     report,
     export,
     audit,
+    recheck,
     sql,
     schema,
     doctor,

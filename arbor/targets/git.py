@@ -1,10 +1,11 @@
-"""Git as a function: a clean environment, no user's settings, no hooks, one-line errors."""
+"""Git as a function on a workspace: equal content gives equal hashes, one-line errors."""
 
 import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from arbor.core.git_environment import git_environment, git_options
 from arbor.events.errors import ArborError
 
 # A fixed author and date: equal parent, content and message give an equal hash anywhere.
@@ -18,11 +19,8 @@ _IDENTITY = {
     )
 }
 _OPTIONS = (
-    "core.hooksPath=/dev/null",
-    "core.attributesFile=/dev/null",
     "core.excludesFile=/dev/null",
     "core.autocrlf=false",
-    "gc.auto=0",
     # a power cut must not lose a commit that the event log names
     "core.fsync=committed",
     "core.filesRefLockTimeout=10000",
@@ -56,10 +54,9 @@ class Git:
         Raises:
             WorkspaceError: git is missing, failed, or took over two minutes.
         """
-        options = [part for option in _OPTIONS for part in ("-c", option)]
         try:
             done = subprocess.run(
-                ["git", *options, *arguments],
+                ["git", *git_options(_OPTIONS), *arguments],
                 input=stdin,
                 capture_output=True,
                 env=self._environment() | dict(extra_env or {}),
@@ -77,14 +74,5 @@ class Git:
         return done.stdout.decode(errors="replace")
 
     def _environment(self) -> dict[str, str]:
-        return {
-            "PATH": os.environ.get("PATH", os.defpath),
-            "HOME": "/nonexistent",
-            "LC_ALL": "C",
-            "TZ": "UTC",
-            "GIT_DIR": str(self.path.resolve()),
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": "/dev/null",
-            "GIT_TERMINAL_PROMPT": "0",
-            **_IDENTITY,
-        }
+        search_path = os.environ.get("PATH", os.defpath)
+        return git_environment(search_path) | {"GIT_DIR": str(self.path.resolve()), **_IDENTITY}

@@ -12,6 +12,7 @@ from arbor.replay.wording import (
     metric_name,
     noise_basis,
     percent,
+    shrinkage_basis,
 )
 
 
@@ -54,7 +55,7 @@ def claim(result: Result, story: Story) -> Markup:
         _basis("Latency", latency) if latency is not None else None,
         _basis("Accuracy", accuracy_basis(result)),
         _basis("Noise", noise_basis(story)),
-        _basis("Cross-check", _cross_check(result, story)) if gain is not None else None,
+        _basis("Cross-check", shrinkage_basis(result)),
     ]
     return tag(
         "section",
@@ -75,16 +76,3 @@ def _fact(number: str, words: str, kind: str) -> Markup:
 
 def _basis(name: str, words: str) -> Markup:
     return tag("li", tag("b", f"{name}. "), words)
-
-
-def _cross_check(result: Result, story: Story) -> str:
-    product = story.state.tree.gain_ratio(result.final_node_id)
-    gain = result.gain
-    if gain is None:
-        return ""
-    inside = gain.low <= product <= gain.high
-    return (
-        f"The product of the separately measured keeps is {product:.3f}x,"
-        f" {'inside' if inside else 'outside'} the interval of the final claim; the product"
-        " carries the optimism of selection, so only the final measurement is claimed."
-    )

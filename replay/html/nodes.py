@@ -1,87 +1,55 @@
-"""The table of nodes: samples, interval, guardrails, witness and judgement of each."""
+"""The expandable list of nodes: what was tried, its evidence in words, its samples."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from arbor.core.tree import ROOT_ID, Status
-from arbor.events.evidence import PairMeasured
-from arbor.events.types import AccuracySample, Edit
+from arbor.events.types import Edit
+from arbor.replay.evidence import Entry
 from arbor.replay.html.markup import Markup, join, shorten, tag
-from arbor.replay.html.samples import pairs_plot
-from arbor.replay.result_models import NodeResult, Result
-from arbor.replay.story import Story
-from arbor.replay.wording import duration, percent
+from arbor.replay.html.samples import pairs_plot, pairs_table
 
 
-def nodes_table(story: Story, result: Result) -> Markup:
-    """Return one expandable row a node, in the order of the search."""
-    shown = [
-        node
-        for node in result.nodes
-        if node.node_id != ROOT_ID and node.status is not Status.REBASED
-    ]
-    return tag("div", *(_node(story, node) for node in shown), class_="nodes")
+def nodes_table(entries: Iterable[Entry]) -> Markup:
+    """Return one expandable row an entry, important ones open."""
+    return tag("div", *(_entry(entry) for entry in entries), class_="nodes")
 
 
-def _node(story: Story, node: NodeResult) -> Markup:
-    effect = node.effect
-    numbers = (
-        f"{effect.ratio:.3f}x [{effect.low:.3f}, {effect.high:.3f}]" if effect is not None else ""
-    )
+def _entry(entry: Entry) -> Markup:
     head = tag(
         "summary",
-        tag("span", str(node.status), class_=f"pill {node.status}"),
-        tag("span", node.node_id, class_="id"),
-        tag("span", node.template_id or "", class_="name"),
-        tag("span", node.layer or "", class_="dim layer"),
-        tag("span", numbers, class_="numbers"),
-        tag("span", shorten(_why(node), 150), class_="why dim"),
+        tag("span", entry.status, class_=f"pill {entry.status}"),
+        tag("span", entry.node_id, class_="id"),
+        tag("span", entry.title, class_="name"),
+        tag("span", entry.layer, class_="dim layer"),
+        tag("span", _numbers(entry), class_="numbers"),
+        tag("span", shorten(entry.summary, 150), class_="why dim"),
     )
-    return tag("details", head, tag("div", *_body(story, node), class_="body"))
+    body = tag("div", *_body(entry), class_="body")
+    return tag("details", head, body, open=entry.is_important)
 
 
-def _why(node: NodeResult) -> str:
-    if node.status is Status.KEPT and node.effect is not None:
-        return f"{percent(node.effect.ratio)} over {node.effect.num_pairs} pairs"
-    if node.root_cause is not None:
-        return f"{node.root_cause}: {node.reason}"
-    return node.reason
+def _numbers(entry: Entry) -> str:
+    effect = entry.effect
+    return f"{effect.ratio:.3f}x [{effect.low:.3f}, {effect.high:.3f}]" if effect else ""
 
 
-def _body(story: Story, node: NodeResult) -> list[Markup]:
-    rows: list[tuple[str, Markup | str]] = [
-        ("change", listed(node.edits)),
-        ("on", f"{node.parent_id or ''}, commit {(node.commit or 'none')[:12]}"),
-    ]
-    if node.reason:
-        rows.append(("reason", node.reason))
-    if node.root_cause is not None:
-        rows.append(("root cause", node.root_cause))
-    if node.accuracy is not None:
-        rows.append(("accuracy", _accuracy(node.accuracy)))
-    rows += [
-        (f"{j.purpose} judged", f"{'accepted' if j.is_accepted else 'refused'}: {j.reason}")
-        for j in node.judgements
-    ]
-    if node.has_witness is not None:
-        proof = "witnessed" if node.has_witness else "no witness"
-        rows.append(("took effect", f"{proof}: {node.witness_detail or ''}"))
-    rows.append(("guardrails", _flags(node)))
-    if node.seconds is not None:
-        rows.append(("took", duration(node.seconds)))
-    parts = [tag("table", *(tag("tr", tag("th", k), tag("td", v)) for k, v in rows), class_="kv")]
-    found = story.benchmark_of(node.node_id)
-    if found is not None:
-        request, measured = found
-        parts += _samples(request.pairs, pairs_plot(request.pairs, measured.effect))
-    return parts
-
-
-def _accuracy(sample: AccuracySample) -> str:
-    return (
-        f"KL {sample.kl_mean:.2e} nats, at most {sample.kl_mean_high:.2e}; top-1"
-        f" {sample.top1_agreement_ratio:.2%}; NLL {sample.nll_delta:+.4f};"
-        f" {sample.num_tokens} tokens"
+def _body(entry: Entry) -> list[Markup]:
+    rows: list[tuple[str, Markup | str]] = []
+    if entry.edits:
+        rows.append(("change", listed(entry.edits)))
+    rows += entry.facts
+    words = tag("table", *(tag("tr", tag("th", k), tag("td", v)) for k, v in rows), class_="kv")
+    if not entry.pairs:
+        return [words]
+    plot = (
+        pairs_plot(entry.pairs, entry.effect, entry.shrunk_ratio)
+        if entry.effect is not None
+        else None
     )
+    return [
+        words,
+        tag("div", plot, class_="plot"),
+        tag("div", pairs_table(entry.pairs), class_="scroll"),
+    ]
 
 
 def listed(edits: Sequence[Edit]) -> Markup:
@@ -89,39 +57,3 @@ def listed(edits: Sequence[Edit]) -> Markup:
     if not edits:
         return join("none")
     return join(*(tag("code", f"{e.key} = {e.value}", class_="edit") for e in edits))
-
-
-def _flags(node: NodeResult) -> Markup | str:
-    if not node.flags:
-        return "nothing found" if node.has_witness is not None else "not measured"
-    return join(
-        *(
-            tag("div", tag("b", f"{flag.rule} ({flag.severity})"), f" {flag.evidence}")
-            for flag in node.flags
-        )
-    )
-
-
-def _samples(pairs: list[PairMeasured], plot: Markup | None) -> list[Markup]:
-    if not pairs:
-        return []
-    header = ("pair", "first", "candidate tok/s", "incumbent tok/s", "ratio", "requests", "")
-    rows = [
-        (
-            str(pair.pair),
-            "candidate" if pair.is_candidate_first else "incumbent",
-            f"{pair.candidate.throughput_tok_s:,.1f}",
-            f"{pair.incumbent.throughput_tok_s:,.1f}",
-            f"{pair.candidate.throughput_tok_s / max(1e-9, pair.incumbent.throughput_tok_s):.3f}",
-            f"{pair.candidate.num_completed} + {pair.incumbent.num_completed}",
-            "" if pair.is_valid else f"discarded: {pair.flaw or 'broke a rule'}",
-        )
-        for pair in pairs
-    ]
-    table = tag(
-        "table",
-        tag("tr", *(tag("th", cell) for cell in header)),
-        *(tag("tr", *(tag("td", cell) for cell in row)) for row in rows),
-        class_="samples",
-    )
-    return [tag("div", plot, class_="plot"), tag("div", table, class_="scroll")]

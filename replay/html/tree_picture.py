@@ -70,7 +70,7 @@ def _card(story: Story, node: Node, y: float, gain: float) -> Markup:
         second = f"{throughput:,.0f} tok/s" if throughput is not None else "frozen baseline"
         first, right = "baseline", ""
     else:
-        first = f"{MARKS[Status.KEPT]} {shorten(node.template_id or '', 20)}"
+        first = f"{MARKS[Status.KEPT]} {shorten(node.template_id or '', 17)}"
         effect = node.effect
         second = (
             f"{percent(effect.ratio)}   {effect.ratio:.3f}x [{effect.low:.3f}, {effect.high:.3f}]"

@@ -44,6 +44,7 @@ READERS = (
     ("events",),
     ("report",),
     ("audit",),
+    ("recheck",),
     ("sql", "select 1"),
     ("export", "--out", "out"),
 )

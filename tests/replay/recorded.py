@@ -88,6 +88,8 @@ def record(
     campaign = Campaign(
         name=name,
         target="landscape",
+        # As recorded it never sleeps, so that whoever takes the campaign up need not wait.
+        target_config=declared().model_dump(mode="json"),
         budget=CampaignBudget(wall=wall_s),
         search=SearchSettings.model_validate({"score": score, "tuning_trials": 3}),
         measure=MeasureSettings(max_pairs=8),

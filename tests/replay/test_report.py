@@ -139,7 +139,7 @@ def test_hostile_text_stays_text(history: tuple[Recorded, ...]) -> None:
         assert control not in markdown
     assert "<script" not in markdown.replace("\\<", "")
     row = next(line for line in markdown.splitlines() if line.startswith("| ") and "alert" in line)
-    assert len(re.findall(r"(?<!\\)\|", row)) == 9
+    assert len(re.findall(r"(?<!\\)\|", row)) == 10
 
 
 def test_every_prefix_can_be_reported(history: tuple[Recorded, ...]) -> None:
