@@ -57,7 +57,7 @@ def _body(story: Story, node: NodeResult) -> list[Markup]:
     if node.root_cause is not None:
         rows.append(("root cause", node.root_cause))
     if node.accuracy is not None:
-        rows.append(("accuracy", _accuracy(node.accuracy)))
+        rows.append(("accuracy", _accuracy(node.accuracy, claims_exact=node.claims_exact)))
     rows += [
         (f"{j.purpose} judged", f"{'accepted' if j.is_accepted else 'refused'}: {j.reason}")
         for j in node.judgements
@@ -76,11 +76,22 @@ def _body(story: Story, node: NodeResult) -> list[Markup]:
     return parts
 
 
-def _accuracy(sample: AccuracySample) -> str:
+def _accuracy(sample: AccuracySample, *, claims_exact: bool) -> str:
+    passes = ", ".join(
+        f"{each.kind} ({len(each.prompts)} prompts, batch {each.batch},"
+        f" {each.context_tokens} tokens)"
+        for each in sample.passes
+    )
+    task = sample.task
+    score = f" {task.name} {task.score:.2%}, drop at most {task.drop_high:.2%};" if task else ""
+    greedy = sample.greedy_match_ratio
     return (
-        f"KL {sample.kl_mean:.2e} nats, at most {sample.kl_mean_high:.2e}; top-1"
-        f" {sample.top1_agreement_ratio:.2%}; NLL {sample.nll_delta:+.4f};"
-        f" {sample.num_tokens} tokens"
+        f"{'path claims to be exact' if claims_exact else 'path may change numerics'}:"
+        f" KL {sample.kl_mean:.2e} nats, at most {sample.kl_mean_high:.2e}; top-1"
+        f" {sample.top1_agreement_ratio:.2%}, at least {sample.top1_agreement_low_ratio:.2%}; NLL"
+        f" {sample.nll_delta:+.4f}, at most {sample.nll_delta_high:+.4f};{score}"
+        f" {'' if greedy is None else f'{greedy:.2%} of greedy tokens equal; '}"
+        f"{sample.num_tokens} tokens: {passes}"
     )
 
 
