@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from arbor.core.accuracy import Gate, violations
+from arbor.core.exactness import check_greedy_outputs
 from arbor.core.guardrails import Evidence, check
 from arbor.core.rca import diagnose
 from arbor.core.requests import Request
@@ -18,35 +20,10 @@ from arbor.events.judgement import (
     RootCauseFound,
 )
 from arbor.events.limits import ActionVetoed, ConstraintPublished
-from arbor.events.settings import GateSettings
-from arbor.events.types import AccuracySample, ConstraintScope, Edit, ReviveCondition
+from arbor.events.types import ConstraintScope, Edit, ReviveCondition
 
 REVIVE_SHARE_FACTOR = 1.3
 """A reverted idea deserves another try when its category's share of the time grew this much."""
-
-
-def gate_violation(
-    sample: AccuracySample, gate: GateSettings, *, claims_exact: bool
-) -> str | None:
-    """Return how a sample breaks the accuracy gate, or None.
-
-    The bound is held against the upper end of the interval, so that what was not measured well
-    enough does not pass.
-    """
-    limit = gate.max_exact_kl if claims_exact else gate.max_kl_mean
-    if sample.num_tokens == 0:
-        return "no tokens were compared"
-    if sample.kl_mean_high > limit:
-        claim = " of an action that claims to be exact" if claims_exact else ""
-        return f"KL up to {sample.kl_mean_high:.2e} nats{claim}, limit {limit:.2e}"
-    if sample.top1_agreement_ratio < gate.min_top1_agreement_ratio:
-        return (
-            f"top-1 agreement {sample.top1_agreement_ratio:.2%}, "
-            f"limit {gate.min_top1_agreement_ratio:.2%}"
-        )
-    if sample.nll_delta > gate.max_nll_delta:
-        return f"NLL up by {sample.nll_delta:.4f} nats, limit {gate.max_nll_delta:.4f}"
-    return None
 
 
 class Critic:
@@ -95,29 +72,18 @@ class Critic:
         return ()
 
     def _judge_accuracy(self, request: Request, result: AccuracyMeasured) -> Event:
-        violation = gate_violation(
-            result.sample,
-            self.state.settings.gate,
-            claims_exact=self._claims_exact(request),
-        )
-        sample = result.sample
+        sample, tree = result.sample, self.state.tree
+        claims_exact = tree.claims_exact(request.asked.node_id)
+        broken = violations(sample, Gate(self.state.settings.gate, claims_exact))
         return MeasurementJudged(
             action_id=request.asked.action_id,
             causation_id=request.event_id,
             request_id=request.asked.request_id,
             purpose="accuracy",
-            is_accepted=violation is None,
-            reason=violation
+            is_accepted=not broken,
+            reason="; ".join(broken)
             or f"KL up to {sample.kl_mean_high:.2e} nats over {sample.num_tokens} tokens",
         )
-
-    def _claims_exact(self, request: Request) -> bool:
-        """A stack claims to be exact when all of its path does."""
-        tree = self.state.tree
-        if not request.asked.is_exact:
-            return False
-        path = tree.path(request.asked.node_id)
-        return all(tree.templates[n.template_id].is_exact for n in path if n.template_id)
 
     def _judge_benchmark(self, request: Request, result: BenchmarkMeasured) -> Sequence[Event]:
         tree = self.state.tree
@@ -132,6 +98,9 @@ class Critic:
                 profile=tree.profile_at(node.parent_id) if node.parent_id else None,
             )
         )
+        # the other arm is an ancestor, so it claims to be exact where this one does
+        if tree.claims_exact(node.node_id):
+            findings = (*findings, *check_greedy_outputs(request.pairs))
         asked = request.asked
         flags = [
             MeasurementFlagged(

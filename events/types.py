@@ -145,20 +145,78 @@ class WindowSample(Value):
     counters: tuple[Counter, ...] = ()
 
 
+PassKind = Literal["single", "batched", "long"]
+"""How accuracy prompts are computed.
+
+``single``: one by one; ``batched``: as many at once as the benchmark keeps open; ``long``: near
+the longest context.
+"""
+
+
+class PromptDistance(Value):
+    """Distances on one prompt, the unit of every interval: tokens of a prompt are dependent."""
+
+    num_tokens: int = Field(ge=1)
+    """Positions that were compared."""
+    kl_mean: float = Field(ge=0)
+    num_top1_equal: int = Field(ge=0)
+    nll_delta: float
+    max_logprob_delta: float = Field(ge=0)
+    num_task_hits: int = Field(default=0, ge=0)
+    """Positions where the stack solved the task, out of ``num_tokens``."""
+    num_baseline_task_hits: int = Field(default=0, ge=0)
+
+
+class AccuracyPass(Value):
+    """Prompts that were computed in the same way."""
+
+    kind: PassKind
+    batch: int = Field(ge=1)
+    """Most sequences that were computed together."""
+    context_tokens: int = Field(ge=1)
+    """Length of the longest prompt."""
+    prompts: tuple[PromptDistance, ...]
+
+
+class TaskScore(Value):
+    """Score of a task whose solution is known, paired with the baseline's."""
+
+    name: str
+    score: float = Field(ge=0, le=1)
+    standard_error: float = Field(ge=0)
+    """Of the score, from prompt to prompt."""
+    num_items: int = Field(ge=0)
+    baseline_score: float = Field(ge=0, le=1)
+    drop_low: float
+    """Lower end of the interval of the baseline's score minus this one, paired."""
+    drop_high: float
+    """Upper end of that interval."""
+
+
 class AccuracySample(Value):
-    """Distance of a stack from the frozen baseline, teacher-forced on fixed prompts."""
+    """Distance of a stack from the frozen baseline on fixed prompts, the worst of all passes."""
 
     num_tokens: int = Field(ge=0)
+    """Positions that were compared, over all passes."""
     kl_mean: float
     """Mean KL divergence from the baseline's next-token distribution, in nats."""
     kl_mean_high: float
-    """Upper bound of the 95 % interval of the mean."""
+    """Upper end of the interval of the mean."""
     top1_agreement_ratio: float = Field(ge=0, le=1)
+    top1_agreement_low_ratio: float = Field(default=0.0, ge=0, le=1)
+    """Lower end of its interval; 0 while it is unknown."""
     nll_delta: float
     """Mean negative log-likelihood minus the baseline's, in nats per token."""
+    nll_delta_high: float = 1000.0
+    """Upper end of its interval; 1000 while it is unknown."""
     max_logprob_delta: float = Field(ge=0)
     greedy_match_ratio: float | None = None
-    """Share of greedy tokens equal to the baseline's, where they were compared."""
+    """Share of free-running greedy tokens equal to the baseline's, where they were compared."""
+    task: TaskScore | None = None
+    alpha: float = Field(default=0.05, gt=0, lt=1)
+    """Miscoverage of each interval."""
+    passes: tuple[AccuracyPass, ...] = ()
+    """What all figures are computed from; the accuracy gate reads nothing else but the task."""
 
 
 class Effect(Value):

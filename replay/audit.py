@@ -8,6 +8,7 @@ from arbor.core.layout import CampaignDirectory
 from arbor.events.errors import ArborError
 from arbor.events.log import GENESIS_DIGEST, Head
 from arbor.replay.reading import open_reader
+from arbor.replay.rules.accuracy import AccuracyFollowsFromPrompts
 from arbor.replay.rules.base import AuditProblem, Evidence, Findings, Rule, UnfoldableError
 from arbor.replay.rules.budget import BudgetIsRespected
 from arbor.replay.rules.causality import ActorsKeepToTheirRoles, CausesComeFirst
@@ -26,6 +27,7 @@ RULES: tuple[Rule, ...] = (
     KeepsNeedTwoKeys(),
     NothingHappensTwice(),
     EffectsFollowFromPairs(),
+    AccuracyFollowsFromPrompts(),
     ScoresFollowFromTerms(),
     BudgetIsRespected(),
     LimitsAreRespected(),

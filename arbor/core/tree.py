@@ -143,6 +143,19 @@ class Tree:
         """Return the templates kept on the path to a node, from the root."""
         return tuple(n.template_id for n in self.path(node_id) if n.template_id is not None)
 
+    def claims_exact(self, node_id: str) -> bool:
+        """Return whether every action on the path to a node claims not to change numerics.
+
+        An edit that no template of the catalog speaks for claims nothing.
+        """
+        templates = (self.templates.get(n.template_id or "") for n in self.path(node_id)[1:])
+        return all(template is not None and template.is_exact for template in templates)
+
+    def exact_prefix(self, node_id: str) -> Node:
+        """Return the best node on the path to a node up to which all actions claim exactness."""
+        exact = [n for n in self.path(node_id) if self.claims_exact(n.node_id)]
+        return max(exact, key=lambda node: self.gain_ratio(node.node_id))
+
     def in_flight(self) -> tuple[Node, ...]:
         """Return the nodes at work, ready or being measured, oldest first."""
         return tuple(n for n in self.nodes.values() if n.status in OPEN_STATUSES)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from arbor.core.accuracy import Gate
 from arbor.events.errors import InvalidInputError
 from arbor.events.types import (
     AccuracySample,
@@ -20,6 +21,7 @@ from arbor.events.types import (
     WindowSample,
 )
 from arbor.targets.base import Server, ServerFailedError
+from arbor.targets.landscape_accuracy import landscape_accuracy
 from arbor.targets.landscape_catalog import landscape_catalog, used_counter
 from arbor.targets.landscape_config import LandscapeConfig
 from arbor.targets.landscape_samples import random_stream
@@ -31,7 +33,6 @@ __all__ = ["LandscapeConfig", "LandscapeServer", "LandscapeTarget"]
 _INPUT_TOKENS = 48
 _OUTPUT_TOKENS = 32
 """Tokens of one request."""
-_NUM_CHECKED_TOKENS = 1024
 
 
 class LandscapeServer:
@@ -221,7 +222,12 @@ class LandscapeTarget:
         own.check("accuracy")
         return json.dumps({"kl": self.surface.kl(own.config)}).encode()
 
-    def accuracy(self, server: Server, reference: bytes) -> AccuracySample:
+    def accuracy(
+        self,
+        server: Server,
+        reference: bytes,
+        gate: Gate | None = None,  # noqa: ARG002 - everything costs nothing here
+    ) -> AccuracySample:
         """Return the distance of a server from a reference.
 
         Raises:
@@ -229,17 +235,7 @@ class LandscapeTarget:
         """
         kl = abs(json.loads(self.reference(server))["kl"] - json.loads(reference)["kl"])
         self._pass(self.config.window_s / 4)
-        # the other distances follow the KL about as int8 weights of the engine do
-        root = math.sqrt(kl)
-        return AccuracySample(
-            num_tokens=_NUM_CHECKED_TOKENS,
-            kl_mean=kl,
-            kl_mean_high=kl * 1.15,
-            top1_agreement_ratio=max(1.0 - 0.4 * root, 0.0),
-            nll_delta=0.5 * kl,
-            max_logprob_delta=5.0 * root,
-            greedy_match_ratio=math.exp(-10.0 * root),
-        )
+        return landscape_accuracy(kl)
 
     def default_num_requests(self) -> int:
         """Return the requests of a window of ``window_s`` on the baseline."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from shutil import which
 from typing import Any
 
+from arbor.core.accuracy import Gate
 from arbor.events.errors import InvalidInputError
 from arbor.events.types import (
     AccuracySample,
@@ -217,14 +218,16 @@ class EngineTarget:
         """
         return self._accuracy_check.reference(_own(server))
 
-    def accuracy(self, server: Server, reference: bytes) -> AccuracySample:
-        """Return the worse of the distances at batch 1 and at a full batch.
+    def accuracy(
+        self, server: Server, reference: bytes, gate: Gate | None = None
+    ) -> AccuracySample:
+        """Return the distances one by one, at the benchmark's batch and in long contexts.
 
         Raises:
             InvalidInputError: the reference belongs to another model or other prompts.
             ServerFailedError: the server failed or hung.
         """
-        return self._accuracy_check.accuracy(_own(server), reference)
+        return self._accuracy_check.accuracy(_own(server), reference, gate)
 
     def default_num_requests(self) -> int:
         """Return the configured number, which lasts about three seconds on the baseline."""
@@ -259,7 +262,9 @@ class EngineTarget:
 
     @cached_property
     def _accuracy_check(self) -> AccuracyCheck:
-        return AccuracyCheck(self.config.check, self.model, self._successors)
+        return AccuracyCheck(
+            self.config.check, self.model, self._successors, self.config.concurrency
+        )
 
     def _trace(self, seed: int, num_requests: int) -> tuple[TraceRequest, ...]:
         return build_trace(

@@ -95,7 +95,6 @@ class TestEngineTarget(TargetContract):
     ) -> None:
         target, quantised = changed
         sample = target.accuracy(quantised, target.reference(server))
-        assert sample.num_tokens == 4 * 39
         assert 1e-6 < sample.kl_mean < sample.kl_mean_high < 0.1
         assert sample.max_logprob_delta > 0
 

@@ -92,14 +92,19 @@ class Engine:
                     self.prefix_cache.store(sequence.slot, sequence.tokens)
         return torch.stack([logits[sequence.slot] for sequence in sequences])
 
-    def prefill_all_logits(self, sequences: list[Sequence]) -> list[Tensor]:
-        """Prefill without prefix reuse; gives logits [prompt, vocab] of every position."""
+    def prefill_all_logits(
+        self, sequences: list[Sequence], num_last: int | None = None
+    ) -> list[Tensor]:
+        """Prefill without prefix reuse; gives logits [positions, vocab] of all or the last."""
         packed = self.settings.framework.prefill_packing
         logits: list[Tensor] = []
         for group in [sequences] if packed else [[sequence] for sequence in sequences]:
             batch = self._uncached(group)
-            rows = self.decoder.head(self.decoder.forward(batch))
-            logits.extend(rows[part.row : part.row + part.length] for part in batch.segments)
+            hidden = self.decoder.forward(batch)
+            counts = [min(num_last or part.length, part.length) for part in batch.segments]
+            ends = [part.row + part.length for part in batch.segments]
+            kept = [hidden[e - count : e] for e, count in zip(ends, counts, strict=True)]
+            logits.extend(torch.split(self.decoder.head(torch.cat(kept)), counts))
             for sequence in group:
                 sequence.num_cached = len(sequence.tokens)
         return logits
