@@ -5,6 +5,7 @@ import os
 import sys
 import time
 import uuid
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +16,8 @@ from rich.console import Console
 from arbor.actors import ray_environment
 from arbor.actors.footprint import PeakMemory
 from arbor.actors.founding import found
+from arbor.actors.inbox import Inbox
+from arbor.actors.intake import Intake
 from arbor.actors.interrupts import Interrupts
 from arbor.actors.journal import Journal
 from arbor.actors.ownership import (
@@ -28,6 +31,7 @@ from arbor.actors.ownership import (
 from arbor.actors.processes import place_for
 from arbor.actors.tolerant_file import TolerantFile
 from arbor.cli.progress import ProgressView
+from arbor.core.approval import unknown_names
 from arbor.core.campaign import (
     Campaign,
     CampaignBudget,
@@ -41,7 +45,7 @@ from arbor.core.state import CampaignState
 from arbor.events.campaign import CampaignResumed, CampaignStarted
 from arbor.events.errors import ArborError, InvalidInputError, LogError
 from arbor.events.log import EventLog
-from arbor.events.types import Hardware
+from arbor.events.types import ActionTemplate, Hardware, Layer
 from arbor.replay.report import write_reports
 from arbor.replay.result import RunFacts, save_run_facts
 from arbor.targets.hardware import probe_hardware
@@ -90,7 +94,9 @@ def run(
     if not fresh:
         _require_room(path, earlier_campaign(path))
     hardware = probe_hardware()
-    create_target(campaign.target, campaign.target_config).check(hardware)
+    target = create_target(campaign.target, campaign.target_config)
+    target.check(hardware)
+    _require_known(campaign, target.actions(hardware))
     if fresh:
         move_aside(path)
     with hold_directory(path):
@@ -100,6 +106,20 @@ def run(
         write_campaign_file(path, dump_campaign(campaign))
         campaign_id = str(uuid.uuid4()) if earlier is None else earlier.campaign_id
         raise typer.Exit(_drive(path, campaign_id, campaign, hardware, resumed=None))
+
+
+def _require_known(campaign: Campaign, catalog: Sequence[ActionTemplate]) -> None:
+    """Check that what needs an approval exists.
+
+    Raises:
+        InvalidInputError: a name is no layer and no template.
+    """
+    unknown = unknown_names(campaign.search.require_approval, catalog)
+    if unknown:
+        raise InvalidInputError(
+            f"search.require_approval names {unknown[0]!r}, which is no layer ({', '.join(Layer)})"
+            f" and no action; `arbor plan` lists the actions of {campaign.target}"
+        )
 
 
 def _require_room(path: Path, earlier: Earlier | None) -> None:
@@ -205,7 +225,7 @@ def _drive(
             target = create_target(campaign.target, campaign.target_config)
             found(place_for(path, target), cluster.log, campaign, hardware, clock)
             if resumed is not None:
-                _note_resumption(cluster.log, clock, resumed)
+                _note_resumption(path, cluster.log, clock, resumed)
             state = supervise(cluster, clock, view.update, interrupts.is_set.is_set)
         finally:
             view.close()
@@ -215,9 +235,14 @@ def _drive(
     return _conclude(path, state, facts, console)
 
 
-def _note_resumption(log: EventLog, clock: SystemClock, resumed: CampaignResumed) -> None:
+def _note_resumption(
+    path: Path, log: EventLog, clock: SystemClock, resumed: CampaignResumed
+) -> None:
     journal = Journal(log, "supervisor", clock)
     journal.start()
+    if not journal.state.is_ended:
+        # What was said before the resumption comes before it: an old pause pauses nothing new.
+        Intake(Inbox(CampaignDirectory(path).inbox), journal).take_in()
     journal.append(resumed)
 
 

@@ -68,8 +68,9 @@ def test_log_without_a_campaign(tmp_path: Path) -> None:
 def test_all_commands_have_help() -> None:
     text = output("--help")
     for command in COMMANDS:
-        assert command.__name__ in text
-        assert output(command.__name__, "--help")
+        name = command.__name__.replace("_", "-")
+        assert name in text
+        assert output(name, "--help")
 
 
 def test_unknown_commands_and_options() -> None:

@@ -1,0 +1,31 @@
+"""Which actions wait for a human's approval."""
+
+from collections.abc import Iterable
+
+from arbor.core.state import CampaignState
+from arbor.core.tree import Action
+from arbor.events.types import ActionTemplate, Layer
+
+
+def needs_approval(state: CampaignState, action: Action) -> bool:
+    """Return whether an action may start only after a human approved it.
+
+    What a human proposed is approved by that, and a rebuilt path is made of what was kept.
+    """
+    if action.source != "orchestrator":
+        return False
+    template = state.tree.templates[action.template_id]
+    named = state.settings.search.require_approval
+    return template.template_id in named or template.layer in named
+
+
+def awaits_approval(state: CampaignState, action: Action) -> bool:
+    """Return whether an action lacks an approval that it needs."""
+    is_approved = action.action_id in state.constraints.approved
+    return not is_approved and needs_approval(state, action)
+
+
+def unknown_names(names: Iterable[str], templates: Iterable[ActionTemplate]) -> tuple[str, ...]:
+    """Return the names that are neither a layer nor a template of a catalog."""
+    known = {*Layer, *(template.template_id for template in templates)}
+    return tuple(name for name in names if name not in known)
