@@ -47,8 +47,8 @@ class Mishap:
     Attributes:
         moment: turn of the campaign, or call of the target, at which it happens.
         kind: ``slow`` (the Critic sleeps for ``number`` events), ``kill`` (a reactor is rebuilt
-            from the log), ``veto``, ``constraint``, ``lift``, ``pause``, ``approve``,
-            ``propose``.
+            from the log), ``veto``, ``veto_keep``, ``constraint``, ``lift``, ``pause``,
+            ``approve``, ``propose``.
         number: which one, or how many.
     """
 
@@ -177,15 +177,19 @@ def _event(state: CampaignState, mishap: Mishap) -> Event | None:
     number = mishap.number
     templates = [t.template_id for t in state.started.actions] if state.started else [""]
     actions = [*state.tree.actions]
+    awaiting = [a.action_id for a in state.tree.candidates() if awaits_approval(state, a)]
     standing = [
         a.action_id for a in state.tree.actions.values() if a.outcome in {None, Status.KEPT}
     ]
+    kept = [a.action_id for a in state.tree.actions.values() if a.outcome is Status.KEPT]
     match mishap.kind:
         case "veto" if standing:
             chosen = standing[number % len(standing)]
             return ActionVetoed(action_id=chosen, reason="no", by="human")
-        case "approve" if actions:
-            return ActionApproved(action_id=actions[number % len(actions)], by="ann")
+        case "veto_keep" if kept:
+            return ActionVetoed(action_id=kept[number % len(kept)], reason="no", by="human")
+        case "approve" if awaiting:
+            return ActionApproved(action_id=awaiting[number % len(awaiting)], by="ann")
         case "constraint":
             scope = ConstraintScope(template_id=templates[number % len(templates)])
             name = f"h{state.constraints.num_published}"
