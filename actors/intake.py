@@ -1,6 +1,7 @@
 """How commands get from the inbox into the log: checked again, each once."""
 
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from arbor.actors.commands import refusal
@@ -31,6 +32,8 @@ class Intake:
     def __init__(self, inbox: Inbox, journal: Journal) -> None:
         self._inbox = inbox
         self._journal = journal
+        self._done: set[str] = set()
+        """Commands whose file may be one that this process cannot delete."""
 
     def take_in(self) -> int:
         """Take in everything that waits; return how many commands are in the log now.
@@ -39,7 +42,8 @@ class Intake:
             StorageFullError: there is no space; the commands wait on.
             LogError: the log cannot be used; the commands wait on.
         """
-        return sum(self._take(letter) for letter in self._inbox.waiting())
+        waiting = (each for each in self._inbox.waiting() if each.event_id not in self._done)
+        return sum(self._take(letter) for letter in waiting)
 
     def _take(self, letter: Letter) -> bool:
         if letter.draft is None:
@@ -55,13 +59,17 @@ class Intake:
                 self._journal.pass_on(letter.draft, tags)
             except ConflictError:
                 continue
-            self._inbox.remove(letter.event_id)
+            self._done.add(letter.event_id)
+            with suppress(OSError):
+                self._inbox.remove(letter.event_id)
             return True
 
     def _refuse(self, letter: Letter, reason: str) -> bool:
         detail = f"command {letter.event_id} was refused: {reason}"
         self._journal.append(HealthReported(subject="inbox", is_healthy=False, detail=detail))
-        self._inbox.refuse(letter.event_id, reason)
+        self._done.add(letter.event_id)
+        with suppress(OSError):
+            self._inbox.refuse(letter.event_id, reason)
         return False
 
 

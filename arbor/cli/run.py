@@ -5,7 +5,6 @@ import os
 import sys
 import time
 import uuid
-from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated
@@ -31,7 +30,7 @@ from arbor.actors.ownership import (
 from arbor.actors.processes import place_for
 from arbor.actors.tolerant_file import TolerantFile
 from arbor.cli.progress import ProgressView
-from arbor.core.approval import unknown_names
+from arbor.core.approval import require_known
 from arbor.core.campaign import (
     Campaign,
     CampaignBudget,
@@ -45,7 +44,7 @@ from arbor.core.state import CampaignState
 from arbor.events.campaign import CampaignResumed, CampaignStarted
 from arbor.events.errors import ArborError, InvalidInputError, LogError
 from arbor.events.log import EventLog
-from arbor.events.types import ActionTemplate, Hardware, Layer
+from arbor.events.types import Hardware
 from arbor.replay.report import write_reports
 from arbor.replay.result import RunFacts, save_run_facts
 from arbor.targets.hardware import probe_hardware
@@ -96,7 +95,7 @@ def run(
     hardware = probe_hardware()
     target = create_target(campaign.target, campaign.target_config)
     target.check(hardware)
-    _require_known(campaign, target.actions(hardware))
+    require_known(campaign.search.require_approval, target.actions(hardware))
     if fresh:
         move_aside(path)
     with hold_directory(path):
@@ -106,20 +105,6 @@ def run(
         write_campaign_file(path, dump_campaign(campaign))
         campaign_id = str(uuid.uuid4()) if earlier is None else earlier.campaign_id
         raise typer.Exit(_drive(path, campaign_id, campaign, hardware, resumed=None))
-
-
-def _require_known(campaign: Campaign, catalog: Sequence[ActionTemplate]) -> None:
-    """Check that what needs an approval exists.
-
-    Raises:
-        InvalidInputError: a name is no layer and no template.
-    """
-    unknown = unknown_names(campaign.search.require_approval, catalog)
-    if unknown:
-        raise InvalidInputError(
-            f"search.require_approval names {unknown[0]!r}, which is no layer ({', '.join(Layer)})"
-            f" and no action; `arbor plan` lists the actions of {campaign.target}"
-        )
 
 
 def _require_room(path: Path, earlier: Earlier | None) -> None:

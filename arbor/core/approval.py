@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from arbor.core.state import CampaignState
 from arbor.core.tree import Action
+from arbor.events.errors import InvalidInputError
 from arbor.events.types import ActionTemplate, Layer
 
 
@@ -25,7 +26,16 @@ def awaits_approval(state: CampaignState, action: Action) -> bool:
     return not is_approved and needs_approval(state, action)
 
 
-def unknown_names(names: Iterable[str], templates: Iterable[ActionTemplate]) -> tuple[str, ...]:
-    """Return the names that are neither a layer nor a template of a catalog."""
+def require_known(names: Iterable[str], templates: Iterable[ActionTemplate]) -> None:
+    """Check that every name is a layer, or a template of a catalog.
+
+    Raises:
+        InvalidInputError: one is neither.
+    """
     known = {*Layer, *(template.template_id for template in templates)}
-    return tuple(name for name in names if name not in known)
+    for name in names:
+        if name not in known:
+            raise InvalidInputError(
+                f"search.require_approval names {name!r}, which is no layer ({', '.join(Layer)})"
+                " and no action of the target; `arbor plan` lists them"
+            )

@@ -52,7 +52,8 @@ def test_a_command_is_in_the_log_once_as_the_human(tmp_path: Path) -> None:
     assert intake.take_in() == 0
     # Its taker died before the file was deleted: it makes no sense any more, and is there.
     inbox.put(draft)
-    assert intake.take_in() == 1
+    again = Intake(inbox, Journal(stage.log, "supervisor", stage.clock))
+    assert again.take_in() == 1
     assert len(stage.of_kind(CampaignPaused)) == 1
     assert not stage.of_kind(HealthReported)
     assert list(inbox.waiting()) == []
@@ -78,6 +79,26 @@ def test_rubbish_is_reported_and_set_aside(tmp_path: Path) -> None:
     assert intake.take_in() == 0
     (report,) = stage.of_kind(HealthReported)
     assert "not a command" in report.detail
+
+
+class Stubborn(Inbox):
+    """Belongs to somebody else: nothing in it can be deleted."""
+
+    def remove(self, event_id: str) -> None:
+        raise PermissionError(event_id)
+
+    def refuse(self, event_id: str, reason: str) -> None:
+        raise PermissionError(event_id, reason)
+
+
+def test_a_file_that_cannot_be_deleted_is_taken_once(tmp_path: Path) -> None:
+    stage, inbox, _ = _stage(tmp_path)
+    intake = Intake(Stubborn(inbox.directory), Journal(stage.log, "supervisor", stage.clock))
+    inbox.put(_draft(PAUSE))
+    inbox.put(_draft(PAUSE))
+    assert intake.take_in() == 1
+    assert intake.take_in() == 0
+    assert len(stage.of_kind(CampaignPaused)) == len(stage.of_kind(HealthReported)) == 1
 
 
 def _campaign(directory: Path) -> Path:

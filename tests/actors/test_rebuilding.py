@@ -16,13 +16,13 @@ from tests.fakes.stage import Stage, template
 NAMES = ("a", "b", "c")
 
 
-def _stage(**c_fields: object) -> Stage:
+def _stage(requires: tuple[Requirement, ...] = ()) -> Stage:
     """Return a campaign that kept a, b and c, one on the other."""
     settings = Settings(search=SearchSettings(parallel=1))
     stage = Stage(
         template("a", prior_speedup_ratio=3.0),
         template("b", prior_speedup_ratio=2.0),
-        template("c", prior_speedup_ratio=1.5, **c_fields),
+        template("c", prior_speedup_ratio=1.5, requires=requires),
         settings=settings,
     )
     stage.open()

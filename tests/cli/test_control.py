@@ -200,3 +200,11 @@ def test_what_is_halted_is_sound_after_all_of_it(halted: Path) -> None:
     output("propose", halted, "lossy")
     output("veto", halted, _kept(halted))
     assert "sound" in output("audit", halted)
+
+
+def test_an_approval_that_nothing_could_need(tmp_path: Path) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text("target: landscape\nsearch: {require_approval: [kernel, warp]}\n")
+    for words in (("plan", file), ("run", file, "--dir", tmp_path / "out")):
+        assert "search.require_approval names 'warp', which is no layer" in error(*words)
+    assert not (tmp_path / "out").exists()

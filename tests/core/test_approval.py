@@ -1,8 +1,11 @@
 """Approvals: who needs one, and until when."""
 
-from arbor.core.approval import awaits_approval, needs_approval, unknown_names
+import pytest
+
+from arbor.core.approval import awaits_approval, needs_approval, require_known
 from arbor.core.state import CampaignState
 from arbor.events.choice import ActionProposed, Source
+from arbor.events.errors import InvalidInputError
 from arbor.events.limits import ActionApproved
 from arbor.events.settings import SearchSettings, Settings
 from arbor.events.types import Layer
@@ -51,5 +54,6 @@ def test_humans_need_no_approval_of_humans() -> None:
 
 
 def test_names_that_nobody_has() -> None:
-    assert unknown_names(("kernel", "a", "kernle"), [template("a")]) == ("kernle",)
-    assert unknown_names(tuple(Layer), []) == ()
+    require_known((*Layer, "a"), [template("a")])
+    with pytest.raises(InvalidInputError, match="'kernle', which is no layer"):
+        require_known(("kernel", "kernle"), [template("a")])
