@@ -8,6 +8,7 @@ from arbor.core.exactness import check_greedy_outputs
 from arbor.core.guardrails import Evidence, check
 from arbor.core.rca import diagnose
 from arbor.core.requests import Request
+from arbor.core.standing import forbidden_keeps, offence_of, vetoed_keeps
 from arbor.core.state import CampaignState, CrashRecord
 from arbor.core.tree import OPEN_STATUSES, Action, Status
 from arbor.events.base import Event, Recorded
@@ -189,34 +190,33 @@ class Critic:
         return tuple(Edit(key=key, value=config[key]) for key in sorted(changed))
 
     def _vetoes(self, _: datetime) -> Sequence[Event]:
-        """Stop work in flight that a constraint forbids by now."""
-        tree = self.state.tree
-        for node in tree.in_flight():
-            if node.parent_id is None or node.action_id in self.state.constraints.vetoed:
+        """Stop what a constraint forbids by now, at work or kept."""
+        state = self.state
+        at_work = (offence_of(state, node) for node in state.tree.in_flight())
+        for found in (*at_work, *forbidden_keeps(state)):
+            if found is None or state.constraints.ban(found.part.action_id) is not None:
                 continue
-            constraint = self.state.constraints.blocking(
-                node.template_id or "", node.edits, tree.config_at(node.parent_id)
+            constraint = found.constraint
+            return (
+                ActionVetoed(
+                    action_id=found.part.action_id,
+                    reason=f"constraint {constraint.constraint_id}: {constraint.reason}",
+                    by="critic",
+                    constraint_id=constraint.constraint_id,
+                ),
             )
-            if constraint is not None:
-                return (
-                    ActionVetoed(
-                        action_id=node.action_id,
-                        reason=f"constraint {constraint.constraint_id}: {constraint.reason}",
-                        by="critic",
-                    ),
-                )
         return ()
 
     def _revocations(self, _: datetime) -> Sequence[Event]:
         """Revoke the keep of an action that was vetoed too late to stop it."""
-        for action in self.state.vetoed_keeps():
+        for action, ban in vetoed_keeps(self.state):
             if action.node_id is not None:
-                reason = self.state.constraints.vetoed[action.action_id]
+                part = "" if ban.action_id == action.action_id else f" part {ban.action_id}"
                 return (
                     KeepRevoked(
                         action_id=action.action_id,
                         node_id=action.node_id,
-                        reason=f"vetoed: {reason}",
+                        reason=f"vetoed{part}: {ban.reason}",
                     ),
                 )
         return ()

@@ -30,13 +30,15 @@ class SearchSettings(Value):
     goal_ratio: float = Field(default=10.0, gt=1)
     """Speed-up over the baseline at which the gap is closed."""
     max_attempts: int = Field(default=2, ge=1, le=10)
-    """Attempts at one action when the environment, not the idea, failed."""
+    """Attempts at one action, or request, when the environment, not the idea, failed."""
     max_revivals: int = Field(default=2, ge=0, le=20)
     """How often one reverted template may come back when its context changes."""
     tuning_trials: int = Field(default=6, ge=1, le=1000)
     """Screening trials of the tuning specialist inside one action."""
     min_score: float = Field(default=0.0, ge=0)
     """Candidates below this expected gain per cost are left alone."""
+    require_approval: tuple[str, ...] = ()
+    """Layers or templates whose actions wait for a human's approval."""
 
 
 class MeasureSettings(Value):

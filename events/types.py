@@ -283,4 +283,14 @@ class ConstraintScope(Value):
     """Only where the configuration holds all of these."""
 
 
+class RebuiltPart(Value):
+    """A kept action of a revoked path, on its way into the node that rebuilds the path."""
+
+    node_id: str
+    """Node as which it was kept."""
+    action_id: str
+    template_id: str
+    edits: tuple[Edit, ...]
+
+
 Ratio = Annotated[float, Field(ge=0, le=1)]

@@ -12,6 +12,7 @@ from arbor.replay.rules.accuracy import AccuracyFollowsFromPrompts
 from arbor.replay.rules.base import AuditProblem, Evidence, Findings, Rule, UnfoldableError
 from arbor.replay.rules.budget import BudgetIsRespected
 from arbor.replay.rules.causality import ActorsKeepToTheirRoles, CausesComeFirst
+from arbor.replay.rules.control import PeopleWereObeyed, RevokedPathsAreLeft
 from arbor.replay.rules.decisions import DecisionsFollowFromTheLog
 from arbor.replay.rules.effects import EffectsFollowFromPairs
 from arbor.replay.rules.keys import KeepsNeedTwoKeys
@@ -31,6 +32,8 @@ RULES: tuple[Rule, ...] = (
     ScoresFollowFromTerms(),
     BudgetIsRespected(),
     LimitsAreRespected(),
+    PeopleWereObeyed(),
+    RevokedPathsAreLeft(),
     LeasesAreRespected(),
     DecisionsFollowFromTheLog(),
 )
