@@ -120,18 +120,8 @@ class Critic:
         return all(tree.templates[n.template_id].is_exact for n in path if n.template_id)
 
     def _judge_benchmark(self, request: Request, result: BenchmarkMeasured) -> Sequence[Event]:
-        tree = self.state.tree
-        node = tree.node(request.asked.node_id)
         is_final = result.purpose == "revalidation"
-        findings = check(
-            Evidence(
-                pairs=request.pairs,
-                result=result,
-                settings=self.state.settings.measure,
-                template=None if is_final else tree.templates.get(node.template_id or ""),
-                profile=tree.profile_at(node.parent_id) if node.parent_id else None,
-            )
-        )
+        checked = check(self._evidence(request, result))
         asked = request.asked
         flags = [
             MeasurementFlagged(
@@ -142,9 +132,9 @@ class Critic:
                 severity=f.severity,
                 evidence=f.evidence,
             )
-            for f in findings
+            for f in checked.findings
         ]
-        invalid = [f for f in findings if f.severity == "invalid"]
+        invalid = [f for f in checked.findings if f.severity == "invalid"]
         effect = result.effect
         threshold = 1.0 if is_final else self.state.settings.measure.min_gain_ratio
         text = f"{effect.ratio:.3f}x [{effect.low:.3f}, {effect.high:.3f}]"
@@ -162,8 +152,28 @@ class Critic:
             purpose=result.purpose,
             is_accepted=is_accepted,
             reason=reason,
+            unobserved_rules=tuple(each.rule for each in checked.unobserved),
         )
         return (*flags, judged)
+
+    def _evidence(self, request: Request, result: BenchmarkMeasured) -> Evidence:
+        """A final claim is about the whole path, so no single action is held against it."""
+        tree = self.state.tree
+        node = tree.node(request.asked.node_id)
+        accuracy = self.state.measurement_of(node.node_id, "accuracy")
+        checked = accuracy.result if accuracy is not None else None
+        is_action = result.purpose == "benchmark" and node.parent_id is not None
+        return Evidence(
+            pairs=request.pairs,
+            result=result,
+            settings=self.state.settings.measure,
+            template=tree.templates.get(node.template_id or "") if is_action else None,
+            profile=tree.profile_at(node.parent_id) if node.parent_id else None,
+            noise=self.state.noise,
+            accuracy=checked if isinstance(checked, AccuracyMeasured) else None,
+            edits=node.edits if is_action else (),
+            incumbent_config=tree.config_at(node.parent_id) if node.parent_id else {},
+        )
 
     def _root_causes(self, _: datetime) -> Sequence[Event]:
         for record in self.state.crashes:
