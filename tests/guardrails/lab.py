@@ -30,8 +30,8 @@ SMALL: dict[str, Any] = {
     "num_requests": 24,
     "length_scale": 0.3,
 }
-QUIET_FOREIGN_RATIO = 0.15
-NUM_TRIES = 40
+QUIET_FOREIGN_RATIO = 0.2
+PATIENCE_S = 20.0
 
 Trace = tuple[TraceRequest, ...]
 
@@ -86,21 +86,24 @@ class Lab:
 
 
 def quiet(play: Callable[[], WindowSample]) -> WindowSample:
-    """Play windows until one saw little foreign load."""
-    best: WindowSample | None = None
-    for _ in range(NUM_TRIES):
-        window = play()
-        if best is None or (window.foreign_cpu_ratio or 0) < (best.foreign_cpu_ratio or 0):
-            best = window
-        if (best.foreign_cpu_ratio or 0.0) <= QUIET_FOREIGN_RATIO:
-            return best
-        wait_for_quiet()
-    raise RuntimeError(f"no quiet window in {NUM_TRIES} tries")
+    """Play windows until one saw little foreign load; after a while take the one with the least.
+
+    A shared machine may never be quiet. What was tolerated is stored with the case.
+    """
+    deadline_s = time.monotonic() + PATIENCE_S
+    best = play()
+    while _foreign(best) > QUIET_FOREIGN_RATIO and time.monotonic() < deadline_s:
+        wait_for_quiet(deadline_s)
+        best = min(best, play(), key=_foreign)
+    return best
 
 
-def wait_for_quiet() -> None:
-    """Wait until the machine is idle, at most half a minute."""
-    deadline_s = time.monotonic() + 30.0
-    while psutil.cpu_percent(interval=0.3) > 100 * QUIET_FOREIGN_RATIO:
+def wait_for_quiet(deadline_s: float) -> None:
+    """Wait until the machine is idle for a moment, at most until a deadline."""
+    while psutil.cpu_percent(interval=0.1) > 100 * QUIET_FOREIGN_RATIO:
         if time.monotonic() > deadline_s:
             return
+
+
+def _foreign(window: WindowSample) -> float:
+    return window.foreign_cpu_ratio or 0.0

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,8 @@ class Recording:
     incumbent_config: dict[str, Scalar] = field(default_factory=dict)
     witness_detail: str = ""
     """Why there is no witness; empty when there is one."""
+    tolerated_foreign_cpu_ratio: float = MeasureSettings().max_foreign_cpu_ratio
+    """Foreign load of the machine that the case was recorded on and is not about."""
 
     def document(self) -> dict[str, Any]:
         """Return what is stored; counters are left out, since no rule reads them."""
@@ -41,6 +43,7 @@ class Recording:
             "edits": [edit.model_dump(mode="json") for edit in self.edits],
             "incumbent_config": self.incumbent_config,
             "witness_detail": self.witness_detail,
+            "tolerated_foreign_cpu_ratio": self.tolerated_foreign_cpu_ratio,
         }
 
     @classmethod
@@ -52,7 +55,7 @@ class Recording:
         ]
         edits = tuple(Edit.model_validate(edit) for edit in document["edits"])
         config, detail = document["incumbent_config"], document["witness_detail"]
-        return cls(pairs, edits, config, detail)
+        return cls(pairs, edits, config, detail, document["tolerated_foreign_cpu_ratio"])
 
     def evidence(self) -> Evidence:
         """Return what the Critic would see."""
@@ -72,7 +75,7 @@ class Recording:
         return Evidence(
             pairs=pairs,
             result=result,
-            settings=MeasureSettings(),
+            settings=MeasureSettings(max_foreign_cpu_ratio=self.tolerated_foreign_cpu_ratio),
             edits=self.edits,
             incumbent_config=self.incumbent_config,
         )
@@ -90,6 +93,13 @@ def _pair(number: int, candidate: WindowSample, incumbent: WindowSample) -> Pair
         incumbent=incumbent,
         log_ratio=math.log(candidate.throughput_tok_s / incumbent.throughput_tok_s),
     )
+
+
+def tolerant(recording: Recording) -> Recording:
+    """Return a recording that tolerates the foreign load that it saw."""
+    seen = [window.foreign_cpu_ratio or 0.0 for pair in recording.pairs for window in pair]
+    tolerated = max(recording.tolerated_foreign_cpu_ratio, math.ceil(100 * max(seen)) / 100)
+    return replace(recording, tolerated_foreign_cpu_ratio=min(tolerated, 1.0))
 
 
 def store(name: str, how: str, dirty: Recording, clean: Recording) -> Path:

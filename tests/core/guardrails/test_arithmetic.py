@@ -1,7 +1,7 @@
 """Rules on arithmetic; constructed windows, each with a clean twin.
 
-``peak_as_mean``, ``littles_law`` and ``latency_sum`` have no recorded case: one client computes all
-of the engine's figures from the same arrivals.
+``peak_as_mean``, ``littles_law`` and ``latency_sum`` have no recorded case: one client computes
+all of the engine's figures from the same arrivals.
 """
 
 import pytest
