@@ -87,20 +87,11 @@ class Critic:
         )
 
     def _judge_benchmark(self, request: Request, result: BenchmarkMeasured) -> Sequence[Event]:
-        tree = self.state.tree
-        node = tree.node(request.asked.node_id)
         is_final = result.purpose == "revalidation"
-        findings = check(
-            Evidence(
-                pairs=request.pairs,
-                result=result,
-                settings=self.state.settings.measure,
-                template=None if is_final else tree.templates.get(node.template_id or ""),
-                profile=tree.profile_at(node.parent_id) if node.parent_id else None,
-            )
-        )
+        checked = check(self._evidence(request, result))
+        findings = checked.findings
         # the other arm is an ancestor, so it claims to be exact where this one does
-        if tree.claims_exact(node.node_id):
+        if self.state.tree.claims_exact(request.asked.node_id):
             findings = (*findings, *check_greedy_outputs(request.pairs))
         asked = request.asked
         flags = [
@@ -132,8 +123,28 @@ class Critic:
             purpose=result.purpose,
             is_accepted=is_accepted,
             reason=reason,
+            unobserved_rules=tuple(each.rule for each in checked.unobserved),
         )
         return (*flags, judged)
+
+    def _evidence(self, request: Request, result: BenchmarkMeasured) -> Evidence:
+        """A final claim is about the whole path, so no single action is held against it."""
+        tree = self.state.tree
+        node = tree.node(request.asked.node_id)
+        accuracy = self.state.measurement_of(node.node_id, "accuracy")
+        checked = accuracy.result if accuracy is not None else None
+        is_action = result.purpose == "benchmark" and node.parent_id is not None
+        return Evidence(
+            pairs=request.pairs,
+            result=result,
+            settings=self.state.settings.measure,
+            template=tree.templates.get(node.template_id or "") if is_action else None,
+            profile=tree.profile_at(node.parent_id) if node.parent_id else None,
+            noise=self.state.noise,
+            accuracy=checked if isinstance(checked, AccuracyMeasured) else None,
+            edits=node.edits if is_action else (),
+            incumbent_config=tree.config_at(node.parent_id) if node.parent_id else {},
+        )
 
     def _root_causes(self, _: datetime) -> Sequence[Event]:
         for record in self.state.crashes:

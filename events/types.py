@@ -131,14 +131,68 @@ class WindowSample(Value):
     duration_s: float = Field(gt=0)
     throughput_tok_s: float = Field(ge=0)
     """Output tokens per second of wall time."""
+    num_planned_requests: int | None = None
+    """Requests that the workload asked for."""
+    num_planned_input_tokens: int | None = None
+    num_planned_output_tokens: int | None = None
+    num_rejected: int | None = None
+    """Failed requests that the server refused, such as prompts that are too long."""
+    num_empty: int | None = None
+    """Completed requests without a single token."""
+    num_chunks: int | None = None
+    """Messages with tokens that the streams arrived in."""
+    num_served_requests: int | None = None
+    """Requests that ended well by the server's own count."""
+    num_served_output_tokens: int | None = None
+    """Output tokens by the server's own count."""
+    num_concurrent_planned: int | None = None
+    """Requests that the client was to keep open."""
+    num_concurrent_max: int | None = None
+    """Most requests that were open at once."""
+    ttft_ms_mean: float | None = None
     ttft_ms_p50: float | None = None
+    ttft_ms_p95: float | None = None
     ttft_ms_p99: float | None = None
+    tpot_ms_mean: float | None = None
+    """Time of the tokens after the first ones over their number: long answers weigh more."""
     tpot_ms_p50: float | None = None
+    tpot_ms_p95: float | None = None
     tpot_ms_p99: float | None = None
+    itl_ms_p50: float | None = None
+    """Gap between two chunks of a stream."""
+    itl_ms_p95: float | None = None
+    itl_ms_p99: float | None = None
+    e2e_ms_mean: float | None = None
+    """From a request sent to its last token, as the client saw it."""
+    server_e2e_ms_mean: float | None = None
+    """From a request read to its last token handed out, as the server saw it."""
+    first_tenth_ratio: float | None = None
+    """Time until a tenth of the output tokens had arrived, over a tenth of the duration."""
+    num_preemptions: int | None = None
+    num_shared_input_tokens: int | None = None
+    """Planned input tokens that an ideal prefix cache takes from other requests of the window."""
+    num_reused_input_tokens: int | None = None
+    """Input tokens that the server took from its prefix cache."""
+    num_compilations: int | None = None
+    """Pieces of code that the server compiled during the window."""
+    is_code_cached: bool | None = None
+    """True when all that the server compiled so far came from a cache; None without a compiler."""
+    debug_switches: tuple[str, ...] | None = None
+    """Profilers and debug options that were on in the server."""
+    num_log_warnings: int | None = None
+    """Warnings and errors that the server logged during the window."""
+    peaks: tuple[Counter, ...] = ()
+    """Most that the window asked of a limit, by the limit's configuration key."""
     server_cpu_s: float | None = None
     client_cpu_s: float | None = None
     foreign_cpu_ratio: float | None = None
     """Processor time of other processes during the window, as a share of all cores."""
+    clock_mhz_mean: float | None = None
+    """Clock of the device, or of the processor's cores."""
+    num_throttlings: int | None = None
+    """Times that power or heat lowered the clock."""
+    energy_j: float | None = None
+    """Energy of the whole package, as far as the machine tells."""
     output_digest: str = ""
     """Digest of the greedy output tokens, for arms that claim to be exact."""
     seed: int = 0

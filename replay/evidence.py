@@ -215,6 +215,8 @@ def _judged(story: Story, request: Request) -> Iterator[Fact]:
             f"{judgement.purpose} judged",
             f"{verdict} at position {at}: {judgement.reason}",
         )
+        if judgement.unobserved_rules:
+            yield "not observed", ", ".join(judgement.unobserved_rules)
 
 
 def _guardrails(requests: Sequence[Request], *, is_measured: bool) -> Iterator[Fact]:

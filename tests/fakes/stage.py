@@ -78,7 +78,7 @@ def window(throughput_tok_s: float, **fields: object) -> WindowSample:
         "num_failed": 0,
         "num_input_tokens": 80,
         "num_output_tokens": 100,
-        "duration_s": 1.0,
+        "duration_s": 100.0 / throughput_tok_s,
         "throughput_tok_s": throughput_tok_s,
     }
     return WindowSample.model_validate(own | fields)

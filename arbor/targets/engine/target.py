@@ -19,7 +19,6 @@ from arbor.events.types import (
     AccuracySample,
     ActionTemplate,
     CategoryShare,
-    Counter,
     Hardware,
     Profile,
     Scalar,
@@ -29,14 +28,14 @@ from arbor.targets.base import Server, ServerFailedError
 from arbor.targets.child import ChildProcess, clean_environment, free_port
 from arbor.targets.engine.accuracy import AccuracyCheck
 from arbor.targets.engine.catalog import engine_catalog
-from arbor.targets.engine.client import LoadResult, run_load
 from arbor.targets.engine.config import EngineTargetConfig
 from arbor.targets.engine.model_cache import cache_folder, import_root, synthetic_model
 from arbor.targets.engine.model_folder import inspect_model, planted_successors
-from arbor.targets.engine.process import EngineServer, ProcessorClock
+from arbor.targets.engine.process import EngineServer
 from arbor.targets.engine.server.errors import EXIT_PORT_BUSY, ModelFolderError
 from arbor.targets.engine.server.settings import switches
-from arbor.targets.engine.trace import TraceRequest, build_trace
+from arbor.targets.engine.trace import build_trace
+from arbor.targets.engine.window import Load, measure_window, play
 from arbor.targets.serve_yaml import CONFIG_FILE, dump_config
 
 __all__ = ["EngineTarget", "EngineTargetConfig"]
@@ -149,7 +148,7 @@ class EngineTarget:
             ServerFailedError: the server failed or hung.
         """
         own = _own(server)
-        self._play(own, "start", self._trace(seed, self.config.concurrency))
+        play(own, "start", self._load(seed, self.config.concurrency))
 
     def profile(self, server: Server, seed: int) -> Profile:
         """Return the engine's own thread-time shares under the benchmark's load.
@@ -160,7 +159,7 @@ class EngineTarget:
         own = _own(server)
         own.ask("profile", "POST", "/reset")
         own.ask("profile", "POST", "/profile/start")
-        self._play(own, "profile", self._trace(seed, self.config.num_requests))
+        play(own, "profile", self._load(seed, self.config.num_requests))
         profile = own.ask("profile", "POST", "/profile/stop")
         return Profile(
             shares=tuple(
@@ -178,37 +177,8 @@ class EngineTarget:
             ServerFailedError: the server failed, hung, or completed nothing.
         """
         own = _own(server)
-        trace = self._trace(seed, num_requests)
         own.ask("benchmark", "POST", "/reset")
-        before = own.counters("benchmark")
-        clock = ProcessorClock(own)
-        load = self._play(own, "benchmark", trace)
-        server_cpu_s, foreign = clock.read()
-        after = own.counters("benchmark")
-        growth = {name: count - before.get(name, 0) for name, count in after.items()}
-        greedy = [
-            digest
-            for request, digest in zip(trace, load.token_digests, strict=True)
-            if request.temperature == 0.0
-        ]
-        return WindowSample(
-            num_completed=load.completed,
-            num_failed=load.failed,
-            num_input_tokens=load.total_input_tokens,
-            num_output_tokens=load.total_output_tokens,
-            duration_s=load.duration_s,
-            throughput_tok_s=load.output_throughput_tok_s,
-            ttft_ms_p50=load.ttft.p50_ms,
-            ttft_ms_p99=load.ttft.p99_ms,
-            tpot_ms_p50=load.tpot.p50_ms,
-            tpot_ms_p99=load.tpot.p99_ms,
-            server_cpu_s=server_cpu_s,
-            client_cpu_s=load.client_cpu_s,
-            foreign_cpu_ratio=foreign,
-            output_digest=hashlib.sha256(" ".join(greedy).encode()).hexdigest(),
-            seed=seed,
-            counters=tuple(Counter(key=key, value=value) for key, value in sorted(growth.items())),
-        )
+        return measure_window(own, self._load(seed, num_requests))
 
     def reference(self, server: Server) -> bytes:
         """Return the server's scores, one sequence at a time, and greedy answers.
@@ -266,26 +236,15 @@ class EngineTarget:
             self.config.check, self.model, self._successors, self.config.concurrency
         )
 
-    def _trace(self, seed: int, num_requests: int) -> tuple[TraceRequest, ...]:
-        return build_trace(
+    def _load(self, seed: int, num_requests: int) -> Load:
+        trace = build_trace(
             seed,
             num_requests=num_requests,
             vocab_size=inspect_model(self.model).vocab_size,
             successors=self._successors,
             length_scale=self.config.length_scale,
         )
-
-    def _play(self, server: EngineServer, phase: str, trace: Sequence[TraceRequest]) -> LoadResult:
-        with server.time_limit(phase, self.config.load_limit_s):
-            load = run_load(
-                trace, port=server.port, host=_HOST, concurrency=self.config.concurrency
-            )
-        if load.failed:
-            message = f"{load.failed} of {len(trace)} requests failed: {load.errors[0]}"
-            failure = server.failure(phase, message)
-            if load.completed == 0 or (failure.exit_code, failure.signal) != (None, None):
-                raise failure
-        return load
+        return Load(trace, seed, self.config.concurrency, self.config.load_limit_s)
 
 
 def _own(server: Server) -> EngineServer:
