@@ -22,10 +22,16 @@ class Bench:
         self._arms = Arms(place)
 
     def next_request(self) -> Request | None:
-        """Return the oldest request without evidence."""
+        """Return the oldest request without evidence; none is begun during a pause.
+
+        One that ended the bench too often waits for the Orchestrator to give it up.
+        """
         self._journal.catch_up()
-        open_requests = self._journal.state.requests.open()
-        return open_requests[0] if open_requests else None
+        state = self._journal.state
+        if state.is_paused:
+            return None
+        limit = state.settings.search.max_attempts
+        return next((r for r in state.requests.open() if r.num_lost < limit), None)
 
     def perform(self, request: Request) -> None:
         """Answer a request with evidence, or with the crash that prevented it.

@@ -3,18 +3,22 @@
 from collections.abc import Iterator, Mapping
 from functools import partial
 
+from arbor.actors import rebuilding
+from arbor.core.approval import awaits_approval
 from arbor.core.measure.planning import series_plan
 from arbor.core.measure.sequential import expected_pairs
 from arbor.core.scoring import score, score_terms
 from arbor.core.state import CampaignState
 from arbor.core.tree import OPEN_STATUSES, Action, Status
-from arbor.events.choice import ActionProposed, ActionScored, ActionWithdrawn
+from arbor.events.choice import ActionProposed, ActionScored, ActionWithdrawn, Source
 from arbor.events.types import ActionTemplate, Scalar, SeriesPlan
 
 MAX_DOUBLINGS = 2
 """A series is at most this often doubled by second looks."""
 RETUNE_AFTER_KEEPS = 3
 """Numbers that were kept are searched again after so many further keeps."""
+_PRECEDENCE: dict[Source, int] = {"rebuild": 0, "human": 1, "orchestrator": 2}
+"""Whose actions come first, whatever their scores."""
 
 
 def _changes_something(template: ActionTemplate, config: Mapping[str, Scalar]) -> bool:
@@ -24,15 +28,22 @@ def _changes_something(template: ActionTemplate, config: Mapping[str, Scalar]) -
 def inapplicable_reason(state: CampaignState, template: ActionTemplate) -> str | None:
     """Return why a template cannot be tried at the current node, or None."""
     config = state.tree.config_at(state.tree.current_id)
-    for requirement in template.requires:
-        if config.get(requirement.key) not in requirement.any_of:
-            return f"needs {requirement.key} in {list(requirement.any_of)}"
+    unmet = rebuilding.unmet_requirement(template, config)
+    if unmet is not None:
+        return unmet
     if not _changes_something(template, config):
         return "already in force"
     constraint = state.constraints.blocking(template.template_id, template.edits, config)
     if constraint is not None:
         return f"constraint {constraint.constraint_id}: {constraint.reason}"
     return None
+
+
+def obstacle(state: CampaignState, action: Action) -> str | None:
+    """Return why an action cannot be tried at the current node, or None."""
+    if action.parts:
+        return rebuilding.obstacle(state, action)
+    return inapplicable_reason(state, state.tree.templates[action.template_id])
 
 
 def _revival(state: CampaignState, last: Action) -> str | None:
@@ -63,7 +74,7 @@ def _candidate(
     if inapplicable_reason(state, template) is not None:
         return None
     history = state.tree.history(template.template_id)
-    if any(a.is_candidate or a.action_id in state.constraints.vetoed for a in history):
+    if any(a.is_candidate or a.parts or state.constraints.ban(a.action_id) for a in history):
         return None
     dispatched = [a for a in history if a.node_id is not None]
     if not dispatched:
@@ -72,7 +83,12 @@ def _candidate(
     status = state.tree.node(last.node_id or "").status
     if status in OPEN_STATUSES:
         return None
-    if status in {Status.WITHDRAWN, Status.REVOKED}:
+    carrier = rebuilding.carrier_of(state, last.action_id)
+    if carrier is not None:
+        if carrier.outcome is not Status.KEPT:
+            return None
+        status = Status.KEPT
+    if status in {Status.WITHDRAWN, Status.REVOKED, Status.VETOED}:
         # Nothing was learned about the idea itself, and what stood in its way is gone.
         return f"earlier {status}: {state.tree.node(last.node_id or '').reason}", last.action_id
     revivals = sum(a.revives is not None for a in dispatched)
@@ -141,7 +157,8 @@ def proposals(state: CampaignState) -> tuple[ActionProposed, ...]:
     When nothing else is left to try, gains that could not be shown get a second look.
     """
     batch = _proposals(state, is_idle=False)
-    if batch or state.tree.candidates() or state.tree.in_flight():
+    startable = [a for a in state.tree.candidates() if not awaits_approval(state, a)]
+    if batch or startable or state.tree.in_flight():
         return batch
     return _proposals(state, is_idle=True)
 
@@ -170,8 +187,12 @@ def _proposals(state: CampaignState, *, is_idle: bool) -> tuple[ActionProposed, 
 def withdrawals(state: CampaignState) -> tuple[ActionWithdrawn, ...]:
     """Return the candidates that cannot be tried any more."""
     batch = []
+    wanted = {a.template_id: a for a in state.tree.candidates() if a.source == "human"}
     for action in state.tree.candidates():
-        reason = inapplicable_reason(state, state.tree.templates[action.template_id])
+        reason = obstacle(state, action)
+        asked = wanted.get(action.template_id, action)
+        if reason is None and asked is not action:
+            reason = f"a human proposed it as {asked.action_id}"
         if reason is not None:
             batch.append(ActionWithdrawn(action_id=action.action_id, reason=reason))
     return tuple(batch)
@@ -179,7 +200,7 @@ def withdrawals(state: CampaignState) -> tuple[ActionWithdrawn, ...]:
 
 def mean_cost_s(state: CampaignState) -> float:
     """Return the mean expected cost of the catalog, the unit of cost in scores."""
-    costs = [t.cost_s for t in state.tree.templates.values()]
+    costs = [t.cost_s for t in state.started.actions] if state.started is not None else []
     return sum(costs) / len(costs) if costs else 1.0
 
 
@@ -212,7 +233,12 @@ def scores(state: CampaignState) -> Iterator[ActionScored]:
 def ranked(state: CampaignState) -> tuple[Action, ...]:
     """Return the scored candidates, best first; ties go to the older proposal."""
     scored = [a for a in state.tree.candidates() if a.score is not None]
-    return tuple(sorted(scored, key=lambda a: (-(a.score or 0.0), a.position)))
+    return tuple(sorted(scored, key=order))
+
+
+def order(action: Action) -> tuple[int, float, int]:
+    """Return what actions are sorted by; a rebase changes none of it, so that it is stable."""
+    return _PRECEDENCE[action.source], -(action.score or 0.0), action.position
 
 
 def brief(state: CampaignState, action: Action) -> str:

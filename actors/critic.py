@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from arbor.core.accuracy import Gate, violations
+from arbor.core.exactness import check_greedy_outputs
 from arbor.core.guardrails import Evidence, check
 from arbor.core.measure.sequential import gain_verdict, guard_violation
 from arbor.core.measure.soak import soak_summary, soak_violation
 from arbor.core.rca import diagnose
 from arbor.core.requests import Request
+from arbor.core.standing import forbidden_keeps, offence_of, vetoed_keeps
 from arbor.core.state import CampaignState, CrashRecord
 from arbor.core.tree import OPEN_STATUSES, Action, Status
 from arbor.events.base import Event, Recorded
@@ -20,35 +23,10 @@ from arbor.events.judgement import (
     RootCauseFound,
 )
 from arbor.events.limits import ActionVetoed, ConstraintPublished
-from arbor.events.settings import GateSettings
-from arbor.events.types import AccuracySample, ConstraintScope, Edit, ReviveCondition
+from arbor.events.types import ConstraintScope, Edit, ReviveCondition
 
 REVIVE_SHARE_FACTOR = 1.3
 """A reverted idea deserves another try when its category's share of the time grew this much."""
-
-
-def gate_violation(
-    sample: AccuracySample, gate: GateSettings, *, claims_exact: bool
-) -> str | None:
-    """Return how a sample breaks the accuracy gate, or None.
-
-    The bound is held against the upper end of the interval, so that what was not measured well
-    enough does not pass.
-    """
-    limit = gate.max_exact_kl if claims_exact else gate.max_kl_mean
-    if sample.num_tokens == 0:
-        return "no tokens were compared"
-    if sample.kl_mean_high > limit:
-        claim = " of an action that claims to be exact" if claims_exact else ""
-        return f"KL up to {sample.kl_mean_high:.2e} nats{claim}, limit {limit:.2e}"
-    if sample.top1_agreement_ratio < gate.min_top1_agreement_ratio:
-        return (
-            f"top-1 agreement {sample.top1_agreement_ratio:.2%}, "
-            f"limit {gate.min_top1_agreement_ratio:.2%}"
-        )
-    if sample.nll_delta > gate.max_nll_delta:
-        return f"NLL up by {sample.nll_delta:.4f} nats, limit {gate.max_nll_delta:.4f}"
-    return None
 
 
 class Critic:
@@ -109,43 +87,27 @@ class Critic:
         )
 
     def _judge_accuracy(self, request: Request, result: AccuracyMeasured) -> Event:
-        violation = gate_violation(
-            result.sample,
-            self.state.settings.gate,
-            claims_exact=self._claims_exact(request),
-        )
-        sample = result.sample
+        sample, tree = result.sample, self.state.tree
+        claims_exact = tree.claims_exact(request.asked.node_id)
+        broken = violations(sample, Gate(self.state.settings.gate, claims_exact))
         return MeasurementJudged(
             action_id=request.asked.action_id,
             causation_id=request.event_id,
             request_id=request.asked.request_id,
             purpose="accuracy",
-            is_accepted=violation is None,
-            reason=violation
+            is_accepted=not broken,
+            reason="; ".join(broken)
             or f"KL up to {sample.kl_mean_high:.2e} nats over {sample.num_tokens} tokens",
         )
 
-    def _claims_exact(self, request: Request) -> bool:
-        """A stack claims to be exact when all of its path does."""
-        tree = self.state.tree
-        if not request.asked.is_exact:
-            return False
-        path = tree.path(request.asked.node_id)
-        return all(tree.templates[n.template_id].is_exact for n in path if n.template_id)
-
     def _judge_benchmark(self, request: Request, result: BenchmarkMeasured) -> Sequence[Event]:
-        tree = self.state.tree
-        node = tree.node(request.asked.node_id)
         is_final = result.purpose == "revalidation"
-        findings = check(
-            Evidence(
-                pairs=[pair for pair in request.pairs if not pair.guard],
-                result=result,
-                settings=self.state.settings.measure,
-                template=None if is_final else tree.templates.get(node.template_id or ""),
-                profile=tree.profile_at(node.parent_id) if node.parent_id else None,
-            )
-        )
+        checked = check(self._evidence(request, result))
+        findings = checked.findings
+        # the other arm is an ancestor, so it claims to be exact where this one does
+        if self.state.tree.claims_exact(request.asked.node_id):
+            own = [pair for pair in request.pairs if not pair.guard]
+            findings = (*findings, *check_greedy_outputs(own))
         asked = request.asked
         flags = [
             MeasurementFlagged(
@@ -182,8 +144,28 @@ class Critic:
             purpose=result.purpose,
             is_accepted=is_accepted,
             reason=reason,
+            unobserved_rules=tuple(each.rule for each in checked.unobserved),
         )
         return (*flags, judged)
+
+    def _evidence(self, request: Request, result: BenchmarkMeasured) -> Evidence:
+        """A final claim is about the whole path, so no single action is held against it."""
+        tree = self.state.tree
+        node = tree.node(request.asked.node_id)
+        accuracy = self.state.measurement_of(node.node_id, "accuracy")
+        checked = accuracy.result if accuracy is not None else None
+        is_action = result.purpose == "benchmark" and node.parent_id is not None
+        return Evidence(
+            pairs=request.pairs,
+            result=result,
+            settings=self.state.settings.measure,
+            template=tree.templates.get(node.template_id or "") if is_action else None,
+            profile=tree.profile_at(node.parent_id) if node.parent_id else None,
+            noise=self.state.noise,
+            accuracy=checked if isinstance(checked, AccuracyMeasured) else None,
+            edits=node.edits if is_action else (),
+            incumbent_config=tree.config_at(node.parent_id) if node.parent_id else {},
+        )
 
     def _root_causes(self, _: datetime) -> Sequence[Event]:
         for record in self.state.crashes:
@@ -240,34 +222,33 @@ class Critic:
         return tuple(Edit(key=key, value=config[key]) for key in sorted(changed))
 
     def _vetoes(self, _: datetime) -> Sequence[Event]:
-        """Stop work in flight that a constraint forbids by now."""
-        tree = self.state.tree
-        for node in tree.in_flight():
-            if node.parent_id is None or node.action_id in self.state.constraints.vetoed:
+        """Stop what a constraint forbids by now, at work or kept."""
+        state = self.state
+        at_work = (offence_of(state, node) for node in state.tree.in_flight())
+        for found in (*at_work, *forbidden_keeps(state)):
+            if found is None or state.constraints.ban(found.part.action_id) is not None:
                 continue
-            constraint = self.state.constraints.blocking(
-                node.template_id or "", node.edits, tree.config_at(node.parent_id)
+            constraint = found.constraint
+            return (
+                ActionVetoed(
+                    action_id=found.part.action_id,
+                    reason=f"constraint {constraint.constraint_id}: {constraint.reason}",
+                    by="critic",
+                    constraint_id=constraint.constraint_id,
+                ),
             )
-            if constraint is not None:
-                return (
-                    ActionVetoed(
-                        action_id=node.action_id,
-                        reason=f"constraint {constraint.constraint_id}: {constraint.reason}",
-                        by="critic",
-                    ),
-                )
         return ()
 
     def _revocations(self, _: datetime) -> Sequence[Event]:
         """Revoke the keep of an action that was vetoed too late to stop it."""
-        for action in self.state.vetoed_keeps():
+        for action, ban in vetoed_keeps(self.state):
             if action.node_id is not None:
-                reason = self.state.constraints.vetoed[action.action_id]
+                part = "" if ban.action_id == action.action_id else f" part {ban.action_id}"
                 return (
                     KeepRevoked(
                         action_id=action.action_id,
                         node_id=action.node_id,
-                        reason=f"vetoed: {reason}",
+                        reason=f"vetoed{part}: {ban.reason}",
                     ),
                 )
         return ()

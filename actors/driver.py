@@ -5,9 +5,12 @@ from datetime import datetime
 
 from arbor.actors.cluster import Cluster
 from arbor.actors.crew import DispatchBoard
+from arbor.actors.inbox import Inbox
+from arbor.actors.intake import Intake
 from arbor.actors.shell import ReactorShell
 from arbor.actors.supervisor import Supervisor
 from arbor.core.clock import Clock
+from arbor.core.layout import CampaignDirectory
 from arbor.core.state import CampaignState
 from arbor.events.campaign import CampaignPaused
 
@@ -24,7 +27,8 @@ def supervise(
 ) -> CampaignState:
     """Run the campaign until it ends or is interrupted; return its last state.
 
-    An interruption is recorded as CampaignPaused, so that ``arbor resume`` continues.
+    An interruption is recorded as CampaignPaused, so that ``arbor resume`` continues. What people
+    say meanwhile is taken in from the inbox.
 
     Raises:
         ArborError: an actor broke for good.
@@ -33,9 +37,11 @@ def supervise(
     state = shell.journal.state
     board = DispatchBoard(state)
     shell.journal.follow(board)
+    intake = Intake(Inbox(CampaignDirectory(cluster.directory).inbox), shell.journal)
     shell.start()
     cluster.run()
     while not state.is_ended:
+        intake.take_in()
         shell.run_until_quiet()
         if is_interrupted():
             shell.journal.append(CampaignPaused(reason="interrupted by the user"))

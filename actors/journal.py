@@ -109,6 +109,20 @@ class Journal:
         drafts = self._drafts(events, is_decision=True, decided_at=decided_at)
         self._log.append(drafts, Condition(self._position, watching))
 
+    def pass_on(self, draft: Draft, watching: frozenset[str]) -> None:
+        """Append what somebody else said, as it is, when no watched tag moved since.
+
+        Raises:
+            ConflictError: a watched tag moved; fold on and look again.
+            InvalidInputError: the draft could not be read again.
+            LogError: the log cannot be used.
+        """
+        self._log.append([draft], Condition(self._position, watching))
+
+    def holds(self, event_id: str) -> bool:
+        """Return whether an event is in the log; reads all of it."""
+        return any(recorded.event_id == event_id for recorded in self._log.read())
+
     def _drafts(
         self, events: Sequence[Event], *, is_decision: bool, decided_at: datetime | None = None
     ) -> list[Draft]:

@@ -8,10 +8,14 @@ from arbor.actors.orchestrator import Orchestrator
 from arbor.actors.place import Place
 from arbor.actors.shell import ReactorShell
 from arbor.actors.supervisor import Supervisor
+from arbor.core.approval import awaits_approval
 from arbor.core.clock import Clock
 from arbor.core.state import CampaignState
 from arbor.events.errors import ArborError
 from arbor.events.log import EventLog
+
+PATIENCE_S = 1.0
+"""How long it waits for a human before it looks again."""
 
 
 class LocalCampaign:
@@ -61,7 +65,16 @@ class LocalCampaign:
         if request is not None:
             self._bench.perform(request)
             return True
+        if not decided and self._waits_for_a_human():
+            self._clock.sleep(PATIENCE_S)
+            return True
         return decided > 0
+
+    def _waits_for_a_human(self) -> bool:
+        state = self.state
+        if state.is_paused:
+            return False
+        return any(awaits_approval(state, action) for action in state.tree.candidates())
 
     def run(self) -> None:
         """Run to the end.

@@ -10,6 +10,7 @@ from arbor.actors.arms import Arms
 from arbor.actors.journal import Journal
 from arbor.actors.pairs import SEED_STRIDE, loads_of, planned, play_pair
 from arbor.actors.place import Place
+from arbor.core.accuracy import Gate
 from arbor.core.measure.interval import Series, claim_effect, series_effect
 from arbor.core.measure.planning import calibrated_mde_ratio
 from arbor.core.measure.sequential import Stop, decide
@@ -164,7 +165,9 @@ class Measurement:
     def _accuracy(self) -> None:
         with self._lease(exclusive=False):
             reference = self._reference()
-            sample = self._place.target.accuracy(self._arms.get(self._commit), reference)
+            state = self._journal.state
+            gate = Gate(state.settings.gate, state.tree.claims_exact(self._asked.node_id))
+            sample = self._place.target.accuracy(self._arms.get(self._commit), reference, gate)
         self._journal.append(AccuracyMeasured(**self._evidence, sample=sample))
 
     # Pairs of windows

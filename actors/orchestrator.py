@@ -3,16 +3,14 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from arbor.actors import choosing
-from arbor.core.requests import Request
+from arbor.actors import choosing, concluding, rebuilding, requesting
+from arbor.core.approval import awaits_approval
 from arbor.core.state import CampaignState
-from arbor.core.tree import ROOT_ID, Action, Node, Status
+from arbor.core.tree import Action, Status
 from arbor.events.base import Event, Recorded
 from arbor.events.choice import ActionDispatched, ActionWithdrawn, RouteDecided
-from arbor.events.evidence import BenchmarkMeasured
-from arbor.events.outcome import ActionKept, ActionReverted
-from arbor.events.requests import ActionRebased, MeasurementRequested, Purpose
-from arbor.events.types import ActionTemplate, SeriesPlan
+from arbor.events.outcome import ActionKept
+from arbor.events.requests import ActionRebased
 
 WATCHED = frozenset({"campaign", "constraints", "budget"})
 """Every decision depends on these; tags of its own events are added."""
@@ -38,7 +36,15 @@ class Orchestrator:
             for event in batch
             if isinstance(event, ActionDispatched | ActionKept | ActionRebased)
         }
-        return WATCHED.union(parents, *(event.tags() for event in batch))
+        # A veto of what a rebuilt path is made of is a veto of the path.
+        actions = (self.state.tree.actions.get(event.action_id or "") for event in batch)
+        parts = {
+            f"action:{part.action_id}"
+            for action in actions
+            if action is not None
+            for part in action.parts
+        }
+        return WATCHED.union(parents, parts, *(event.tags() for event in batch))
 
     def react(self, now: datetime) -> Sequence[Event]:
         """Return the next decision; empty while waiting for others."""
@@ -46,6 +52,7 @@ class Orchestrator:
         if state.started is None or state.is_paused or state.is_ended:
             return ()
         for decide in (
+            self._lost_grounds,
             self._outcomes,
             self._overdue,
             self._retries,
@@ -62,86 +69,19 @@ class Orchestrator:
                 return batch
         return ()
 
-    # Outcomes of nodes that are being measured
+    # What is being measured
 
-    def _measuring(self) -> Node | None:
-        return next((n for n in self.state.tree.in_flight() if n.status is Status.MEASURING), None)
+    def _lost_grounds(self, _: datetime) -> Sequence[Event]:
+        return requesting.given_up(self.state) or rebuilding.withdrawals(self.state)
 
     def _outcomes(self, _: datetime) -> Sequence[Event]:
-        node = self._measuring()
-        if node is None:
-            return ()
-        for purpose in ("accuracy", "benchmark"):
-            request = self.state.measurement_of(node.node_id, purpose)
-            if request is None:
-                return ()
-            if request.crash is not None and request.crash.action_id is None:
-                return self._again(node, request)
-            if request.judgement is None:
-                return ()
-            if not request.judgement.is_accepted:
-                return (self._revert(node, request),)
-            if purpose == "benchmark":
-                return (self._keep(node, request),)
-        return ()
+        return concluding.outcomes(self.state)
 
-    def _revert(self, node: Node, request: Request) -> ActionReverted:
-        judgement = request.judgement
-        result = request.result
-        reason = judgement.reason if judgement is not None else "not judged"
-        return ActionReverted(
-            action_id=node.action_id,
-            causation_id=request.event_id,
-            node_id=node.node_id,
-            reason=f"{request.asked.purpose}: {reason}",
-            effect=result.effect if isinstance(result, BenchmarkMeasured) else None,
-        )
+    def _measurements(self, _: datetime) -> Sequence[Event]:
+        return requesting.measurements(self.state)
 
-    def _keep(self, node: Node, request: Request) -> Event:
-        result = request.result
-        if not isinstance(result, BenchmarkMeasured) or node.parent_id is None:
-            return self._revert(node, request)
-        if node.parent_id != self.state.tree.current_id:
-            # The path changed while it was measured; evidence is not carried across a rebase.
-            return ActionWithdrawn(action_id=node.action_id, reason="its base was revoked")
-        parent_config = self.state.tree.config_at(node.parent_id)
-        constraint = self.state.constraints.blocking(
-            node.template_id or "", node.edits, parent_config
-        )
-        if constraint is not None:
-            return ActionReverted(
-                action_id=node.action_id,
-                causation_id=request.event_id,
-                node_id=node.node_id,
-                reason=f"constraint {constraint.constraint_id}: {constraint.reason}",
-                effect=result.effect,
-            )
-        return ActionKept(
-            action_id=node.action_id,
-            causation_id=request.event_id,
-            node_id=node.node_id,
-            parent_id=node.parent_id,
-            commit=result.commit,
-            edits=node.edits,
-            effect=result.effect,
-        )
-
-    def _again(self, node: Node, request: Request) -> Sequence[Event]:
-        """Ask again when something other than the candidate failed, within limits."""
-        purpose = request.asked.purpose
-        asked = [
-            r for r in self.state.requests.of_node(node.node_id) if r.asked.purpose == purpose
-        ]
-        if len(asked) < self.state.settings.search.max_attempts:
-            return (self._request(purpose, node, cause=request.event_id),)
-        message = request.crash.message if request.crash is not None else ""
-        return (
-            ActionReverted(
-                action_id=node.action_id,
-                node_id=node.node_id,
-                reason=f"could not be measured ({purpose}): {message}",
-            ),
-        )
+    def _calibration(self, _: datetime) -> Sequence[Event]:
+        return requesting.calibration(self.state)
 
     def _is_out_of_time(self, now: datetime) -> bool:
         """True once the final claim needs all that is left."""
@@ -179,115 +119,40 @@ class Orchestrator:
                 and action.num_dispatches < self.state.settings.search.max_attempts
                 and self._has_room(action)
                 and self._is_affordable(action, now)
+                and choosing.obstacle(self.state, action) is None
             ):
-                template = self.state.tree.templates[action.template_id]
-                if choosing.inapplicable_reason(self.state, template) is None:
-                    return self._dispatch_batch(action)
-        return ()
-
-    # Requests for evidence
-
-    def _request(self, purpose: Purpose, node: Node, cause: str | None = None) -> Event:
-        state = self.state
-        number = len(state.requests.by_id) + 1
-        template = state.tree.templates.get(node.template_id or "")
-        incumbent = state.root_commit
-        if purpose == "benchmark" and node.parent_id is not None:
-            incumbent = state.tree.node(node.parent_id).commit or incumbent
-        is_settled = node.status is Status.KEPT
-        commit = (node.commit if is_settled else node.parent_commit) or state.root_commit
-        return MeasurementRequested(
-            action_id=None if is_settled else node.action_id,
-            causation_id=cause,
-            request_id=f"r{number:03d}",
-            purpose=purpose,
-            node_id=node.node_id,
-            parent_commit=commit,
-            edits=() if is_settled else node.edits,
-            incumbent_commit=incumbent,
-            witness=template.witness if template is not None else None,
-            is_exact=template.is_exact if template is not None else True,
-            plan=self._plan(purpose, template),
-            seed=state.settings.seed * 1_000_003 + number * 1009,
-        )
-
-    def _plan(self, purpose: Purpose, template: ActionTemplate | None) -> SeriesPlan | None:
-        if purpose == "revalidation":
-            return self.state.claim_plan()
-        if purpose == "benchmark" and template is not None:
-            return choosing.benchmark_plan(self.state, template.template_id)
-        return None
-
-    def _measurements(self, _: datetime) -> Sequence[Event]:
-        state = self.state
-        node = self._measuring()
-        if node is not None:
-            accuracy = state.measurement_of(node.node_id, "accuracy")
-            benchmark = state.measurement_of(node.node_id, "benchmark")
-            is_due = accuracy is not None and accuracy.judgement is not None and benchmark is None
-            return (self._request("benchmark", node),) if is_due else ()
-        ready = [n for n in state.tree.in_flight() if n.status is Status.READY]
-        if state.noise is None or not ready or self._is_profile_due():
-            return ()
-        chosen = max(ready, key=self._rank)
-        if chosen.parent_id != state.tree.current_id:
-            return (self._rebase(chosen),)
-        return (self._request("accuracy", chosen),)
-
-    def _rank(self, node: Node) -> tuple[float, int]:
-        """Best score first; a rebase changes neither, so that the choice is stable."""
-        action = self.state.tree.actions[node.action_id or ""]
-        return action.score or 0.0, -action.position
-
-    def _rebase(self, node: Node) -> Event:
-        state = self.state
-        template = state.tree.templates[node.template_id or ""]
-        reason = choosing.inapplicable_reason(state, template)
-        if reason is not None:
-            return ActionWithdrawn(action_id=node.action_id, reason=f"after a keep: {reason}")
-        return ActionRebased(
-            action_id=node.action_id,
-            from_node_id=node.node_id,
-            node_id=f"n{len(state.tree.nodes):03d}",
-            parent_id=state.tree.current_id,
-            parent_commit=state.tree.current.commit or state.root_commit,
-        )
-
-    def _is_profile_due(self) -> bool:
-        current = self.state.tree.current
-        request = self.state.measurement_of(current.node_id, "profile")
-        return current.profile is None and (request is None or request.is_open)
-
-    def _calibration(self, _: datetime) -> Sequence[Event]:
-        state = self.state
-        root = state.tree.node(ROOT_ID)
-        current = state.tree.current
-        if current.profile is None and state.measurement_of(current.node_id, "profile") is None:
-            return (self._request("profile", current),)
-        if state.noise is None:
-            asked = [r for r in state.requests_of_session("noise") if r.asked.node_id == ROOT_ID]
-            if all(not r.is_open for r in asked) and (
-                len(asked) < state.settings.search.max_attempts
-            ):
-                return (self._request("noise", root),)
+                return self._dispatch_batch(action)
         return ()
 
     # Candidates
 
     def _withdrawals(self, _: datetime) -> Sequence[Event]:
-        return choosing.withdrawals(self.state)
+        if not self._is_closing():
+            return choosing.withdrawals(self.state)
+        return tuple(
+            ActionWithdrawn(action_id=a.action_id, reason="the final claim is being made")
+            for a in self.state.tree.candidates()
+        )
 
     def _is_closing(self) -> bool:
         """True once the final claim about this stack was asked for: nothing new starts."""
         return bool(self.state.final_claims())
 
     def _proposals(self, now: datetime) -> Sequence[Event]:
-        if self._is_profile_due() or self._is_closing() or self._is_out_of_time(now):
+        if (
+            requesting.is_profile_due(self.state)
+            or self._is_closing()
+            or self._is_out_of_time(now)
+        ):
             return ()
-        return choosing.proposals(self.state)
+        rebuilt = rebuilding.proposal(self.state)
+        return (rebuilt,) if rebuilt is not None else choosing.proposals(self.state)
 
     def _scores(self, _: datetime) -> Sequence[Event]:
-        if self._is_profile_due() or self.state.scored_after >= self.state.scores_needed_after:
+        if (
+            requesting.is_profile_due(self.state)
+            or self.state.scored_after >= self.state.scores_needed_after
+        ):
             return ()
         return tuple(choosing.scores(self.state))
 
@@ -309,7 +174,7 @@ class Orchestrator:
     def _has_room(self, action: Action) -> bool:
         """True when a specialist may start on an action: one a layer, ``parallel`` in all."""
         state = self.state
-        if state.noise is None or self._is_profile_due() or self._is_closing():
+        if state.noise is None or requesting.is_profile_due(self.state) or self._is_closing():
             return False
         in_flight = state.tree.in_flight()
         waiting = [n for n in in_flight if n.status is not Status.MEASURING]
@@ -324,12 +189,19 @@ class Orchestrator:
     def _dispatch(self, now: datetime) -> Sequence[Event]:
         for action in choosing.ranked(self.state):
             if (
-                (action.score or 0.0) >= self.state.settings.search.min_score
+                self._is_worth_it(action, now)
                 and self._has_room(action)
-                and self._is_affordable(action, now)
+                and not awaits_approval(self.state, action)
             ):
                 return self._dispatch_batch(action)
         return ()
+
+    def _is_worth_it(self, action: Action, now: datetime) -> bool:
+        """True when an action's score and cost allow a trial; only the search's are scored out."""
+        is_scored_out = (action.score or 0.0) < self.state.settings.search.min_score
+        if is_scored_out and action.source == "orchestrator":
+            return False
+        return self._is_affordable(action, now)
 
     def _dispatch_batch(self, action: Action) -> Sequence[Event]:
         tree = self.state.tree
@@ -366,18 +238,29 @@ class Orchestrator:
             return ()
         if state.noise is None:
             return ()
+        if any(
+            awaits_approval(state, a) and self._is_worth_it(a, now)
+            for a in state.tree.candidates()
+        ):
+            # Somebody may still say yes, as long as there is time for a trial.
+            return ()
         asked = state.final_claims()
         if state.is_soak_due():
-            return () if state.soaks() else (self._request("soak", state.tree.current),)
+            return (
+                () if state.soaks() else (requesting.request(state, "soak", state.tree.current),)
+            )
         if asked and (asked[-1].crash is None or len(asked) >= state.settings.search.max_attempts):
             return ()
         withdrawn = (
             ActionWithdrawn(action_id=a.action_id, reason=self._why_not(a, now))
             for a in state.tree.candidates()
         )
-        return (*withdrawn, self._request("revalidation", state.tree.current))
+        claim = requesting.request(state, "revalidation", state.tree.current)
+        return (*withdrawn, claim)
 
     def _why_not(self, action: Action, now: datetime) -> str:
         if not self._is_affordable(action, now):
             return f"budget: {max(0.0, self.state.budget.remaining_s(now)):.0f} s left"
+        if awaits_approval(self.state, action):
+            return "nobody approved it"
         return "below the smallest score worth a trial"

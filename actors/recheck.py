@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import exp
 
 from arbor.actors.arms import Arms
-from arbor.actors.critic import gate_violation
 from arbor.actors.pairs import SEED_STRIDE, PlayedPair, loads_of, planned, play_pair
 from arbor.actors.place import Place
+from arbor.core.accuracy import Gate, violations
 from arbor.core.claims import Claim
 from arbor.core.measure.interval import Series, claim_effect
 from arbor.core.seeds import fresh_seeds
@@ -225,6 +225,7 @@ class Recheck:
             plan.settings.measure.alpha,
             start_sd=plan.settings.measure.start_sd,
         )
+        broken = violations(accuracy, Gate(plan.settings.gate, claim.is_exact))
         loads = [
             window.foreign_cpu_ratio
             for pair in self._pairs
@@ -255,9 +256,7 @@ class Recheck:
             pairs=tuple(self._pairs),
             claimed_accuracy=claim.accuracy,
             accuracy=accuracy,
-            accuracy_violation=gate_violation(
-                accuracy, plan.settings.gate, claims_exact=claim.is_exact
-            ),
+            accuracy_violation="; ".join(broken) or None,
             max_foreign_cpu_ratio=worst,
             seed=plan.seed,
             recorded_on=plan.recorded_on,

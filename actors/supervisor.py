@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from arbor.core.rebuilds import parts_of
+from arbor.core.standing import forbidden_keeps, vetoed_keeps
 from arbor.core.state import CampaignState
 from arbor.events.base import Event, Recorded
 from arbor.events.campaign import CampaignEnded
@@ -25,14 +27,19 @@ class Supervisor:
         if not batch:
             return frozenset()
         # A keep that is vetoed or revoked meanwhile needs a final claim of what is left.
-        path = self.state.tree.path(self.state.tree.current_id)
-        actions = (f"action:{node.action_id}" for node in path if node.action_id is not None)
-        return frozenset({"campaign", f"node:{self.state.tree.current_id}", *actions})
+        tree = self.state.tree
+        path = [node for node in tree.path(tree.current_id) if node.action_id is not None]
+        actions = {f"action:{node.action_id}" for node in path}
+        parts = {f"action:{part.action_id}" for node in path for part in parts_of(tree, node)}
+        own = {"campaign", "constraints", f"node:{tree.current_id}"}
+        return frozenset(own | actions | parts)
 
     def react(self, now: datetime) -> Sequence[Event]:  # noqa: ARG002 - the reactor's form
         """Return CampaignEnded once the final claim is judged, or cannot be had."""
         state = self.state
-        if state.started is None or state.is_ended or state.vetoed_keeps():
+        if state.started is None or state.is_ended or state.is_paused:
+            return ()
+        if any(vetoed_keeps(state)) or any(forbidden_keeps(state)):
             return ()
         finals = state.final_claims()
         final = finals[-1] if finals else None

@@ -23,9 +23,9 @@ from pathlib import Path
 from table import Row, at_least, publish
 
 from arbor.actors.arms import Arms
-from arbor.actors.critic import gate_violation
 from arbor.actors.place import Place
 from arbor.actors.processes import place_for
+from arbor.core.accuracy import Gate, violations
 from arbor.core.layout import CampaignDirectory
 from arbor.core.measure.interval import Series, series_effect
 from arbor.events.settings import GateSettings
@@ -110,8 +110,9 @@ class Search:
 
     def is_accurate(self, commit: str, *, claims_exact: bool) -> bool:
         """Return whether a commit passes the gate that campaigns use."""
-        sample = self._place.target.accuracy(self._arms.get(commit), self._reference)
-        return gate_violation(sample, GateSettings(), claims_exact=claims_exact) is None
+        gate = Gate(GateSettings(), claims_exact)
+        sample = self._place.target.accuracy(self._arms.get(commit), self._reference, gate)
+        return not violations(sample, gate)
 
     def moves(self) -> list[tuple[str, Move]]:
         """Return every change of one template or one number, as name and function of a stack."""

@@ -1,9 +1,12 @@
-"""Events of choice, appended by the Orchestrator."""
+"""Events of choice, appended by the Orchestrator; a human may propose too."""
 
 from typing import ClassVar, Literal
 
 from arbor.events.base import Event
-from arbor.events.types import Edit, ScoreTerms
+from arbor.events.types import ActionTemplate, Edit, RebuiltPart, ScoreTerms
+
+Source = Literal["orchestrator", "human", "rebuild"]
+"""Who wants an action: the search, a human, or a path that lost a commit."""
 
 
 class ActionProposed(Event):
@@ -18,6 +21,11 @@ class ActionProposed(Event):
     revives: str | None = None
     """Earlier action of the same template that was reverted or crashed."""
     reason: str
+    source: Source = "orchestrator"
+    template: ActionTemplate | None = None
+    """Entry that the catalog lacks: a human's own edits, or a rebuilt path."""
+    parts: tuple[RebuiltPart, ...] = ()
+    """What a rebuilt path is made of, in its order."""
 
     def tags(self) -> frozenset[str]:
         """Return the tags that conditional appends watch."""

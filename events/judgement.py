@@ -28,6 +28,8 @@ class MeasurementJudged(Event):
     purpose: Literal["accuracy", "benchmark", "revalidation", "soak"]
     is_accepted: bool
     reason: str
+    unobserved_rules: tuple[str, ...] = ()
+    """Guardrails that nothing was measured for: they neither spoke nor held."""
 
     def tags(self) -> frozenset[str]:
         """Return the tags that conditional appends watch."""

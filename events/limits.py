@@ -1,4 +1,4 @@
-"""Events of limits: constraints and vetoes, by the Critic or a human."""
+"""Events of limits: constraints and vetoes by the Critic or a human, approvals by a human."""
 
 from typing import ClassVar, Literal
 
@@ -43,4 +43,16 @@ class ActionVetoed(Event):
 
     reason: str
     by: str
-    """``critic`` or ``human``."""
+    """``critic``, or ``human`` and a login name after a colon."""
+    constraint_id: str | None = None
+    """Constraint that it rests on; when that is lifted the veto no longer holds."""
+
+
+class ActionApproved(Event):
+    """A human allowed an action that must not start without."""
+
+    area: ClassVar[str] = "limits"
+    kind: Literal["ActionApproved"] = "ActionApproved"
+
+    by: str
+    """Login name."""

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from arbor.events.types import Guard, Objective, Value
+from arbor.events.types import Guard, Objective, PassKind, Value
 
 
 class BudgetSettings(Value):
@@ -30,13 +30,15 @@ class SearchSettings(Value):
     goal_ratio: float = Field(default=10.0, gt=1)
     """Speed-up over the baseline at which the gap is closed."""
     max_attempts: int = Field(default=2, ge=1, le=10)
-    """Attempts at one action when the environment, not the idea, failed."""
+    """Attempts at one action, or request, when the environment, not the idea, failed."""
     max_revivals: int = Field(default=2, ge=0, le=20)
     """How often one reverted template may come back when its context changes."""
     tuning_trials: int = Field(default=6, ge=1, le=1000)
     """Screening trials of the tuning specialist inside one action."""
     min_score: float = Field(default=0.0, ge=0)
     """Candidates below this expected gain per cost are left alone."""
+    require_approval: tuple[str, ...] = ()
+    """Layers or templates whose actions wait for a human's approval."""
 
 
 class MeasureSettings(Value):
@@ -82,14 +84,20 @@ class MeasureSettings(Value):
 
 
 class GateSettings(Value):
-    """Accuracy gate against the frozen baseline."""
+    """Accuracy gate against the frozen baseline; every bound meets the bad end of an interval."""
 
+    alpha: float = Field(default=0.05, gt=0, lt=0.5)
+    """Miscoverage of every interval, over all looks at one check."""
     max_kl_mean: float = Field(default=0.01, gt=0)
-    """Bound for the upper end of the interval of the mean KL divergence, in nats."""
+    """Bound for the mean KL divergence, in nats."""
     min_top1_agreement_ratio: float = Field(default=0.97, ge=0, le=1)
     max_nll_delta: float = Field(default=0.01, gt=0)
+    max_task_drop_ratio: float = Field(default=0.02, gt=0, le=1)
+    """Bound for the loss of a task's score, 0.02 being two points of a hundred."""
     max_exact_kl: float = Field(default=1e-5, gt=0)
-    """Bound for actions that claim to be exact."""
+    """Bound for the mean KL divergence of stacks that claim to be exact."""
+    required_passes: tuple[PassKind, ...] = ("single", "batched", "long")
+    """What is not measured is not accepted."""
 
 
 class Settings(Value):

@@ -204,34 +204,146 @@ class WindowSample(Value):
     duration_s: float = Field(gt=0)
     throughput_tok_s: float = Field(ge=0)
     """Output tokens per second of wall time."""
+    num_planned_requests: int | None = None
+    """Requests that the workload asked for."""
+    num_planned_input_tokens: int | None = None
+    num_planned_output_tokens: int | None = None
+    num_rejected: int | None = None
+    """Failed requests that the server refused, such as prompts that are too long."""
+    num_empty: int | None = None
+    """Completed requests without a single token."""
+    num_chunks: int | None = None
+    """Messages with tokens that the streams arrived in."""
+    num_served_requests: int | None = None
+    """Requests that ended well by the server's own count."""
+    num_served_output_tokens: int | None = None
+    """Output tokens by the server's own count."""
+    num_concurrent_planned: int | None = None
+    """Requests that the client was to keep open."""
+    num_concurrent_max: int | None = None
+    """Most requests that were open at once."""
+    ttft_ms_mean: float | None = None
     ttft_ms_p50: float | None = None
+    ttft_ms_p95: float | None = None
     ttft_ms_p99: float | None = None
+    tpot_ms_mean: float | None = None
+    """Time of the tokens after the first ones over their number: long answers weigh more."""
     tpot_ms_p50: float | None = None
+    tpot_ms_p95: float | None = None
     tpot_ms_p99: float | None = None
+    itl_ms_p50: float | None = None
+    """Gap between two chunks of a stream."""
+    itl_ms_p95: float | None = None
+    itl_ms_p99: float | None = None
+    e2e_ms_mean: float | None = None
+    """From a request sent to its last token, as the client saw it."""
+    server_e2e_ms_mean: float | None = None
+    """From a request read to its last token handed out, as the server saw it."""
+    first_tenth_ratio: float | None = None
+    """Time until a tenth of the output tokens had arrived, over a tenth of the duration."""
+    num_preemptions: int | None = None
+    num_shared_input_tokens: int | None = None
+    """Planned input tokens that an ideal prefix cache takes from other requests of the window."""
+    num_reused_input_tokens: int | None = None
+    """Input tokens that the server took from its prefix cache."""
+    num_compilations: int | None = None
+    """Pieces of code that the server compiled during the window."""
+    is_code_cached: bool | None = None
+    """True when all that the server compiled so far came from a cache; None without a compiler."""
+    debug_switches: tuple[str, ...] | None = None
+    """Profilers and debug options that were on in the server."""
+    num_log_warnings: int | None = None
+    """Warnings and errors that the server logged during the window."""
+    peaks: tuple[Counter, ...] = ()
+    """Most that the window asked of a limit, by the limit's configuration key."""
     server_cpu_s: float | None = None
     client_cpu_s: float | None = None
     foreign_cpu_ratio: float | None = None
     """Processor time of other processes during the window, as a share of all cores."""
+    clock_mhz_mean: float | None = None
+    """Clock of the device, or of the processor's cores."""
+    num_throttlings: int | None = None
+    """Times that power or heat lowered the clock."""
+    energy_j: float | None = None
+    """Energy of the whole package, as far as the machine tells."""
     output_digest: str = ""
     """Digest of the greedy output tokens, for arms that claim to be exact."""
     seed: int = 0
     counters: tuple[Counter, ...] = ()
 
 
+PassKind = Literal["single", "batched", "long"]
+"""How accuracy prompts are computed.
+
+``single``: one by one; ``batched``: as many at once as the benchmark keeps open; ``long``: near
+the longest context.
+"""
+
+
+class PromptDistance(Value):
+    """Distances on one prompt, the unit of every interval: tokens of a prompt are dependent."""
+
+    num_tokens: int = Field(ge=1)
+    """Positions that were compared."""
+    kl_mean: float = Field(ge=0)
+    num_top1_equal: int = Field(ge=0)
+    nll_delta: float
+    max_logprob_delta: float = Field(ge=0)
+    num_task_hits: int = Field(default=0, ge=0)
+    """Positions where the stack solved the task, out of ``num_tokens``."""
+    num_baseline_task_hits: int = Field(default=0, ge=0)
+
+
+class AccuracyPass(Value):
+    """Prompts that were computed in the same way."""
+
+    kind: PassKind
+    batch: int = Field(ge=1)
+    """Most sequences that were computed together."""
+    context_tokens: int = Field(ge=1)
+    """Length of the longest prompt."""
+    prompts: tuple[PromptDistance, ...]
+
+
+class TaskScore(Value):
+    """Score of a task whose solution is known, paired with the baseline's."""
+
+    name: str
+    score: float = Field(ge=0, le=1)
+    standard_error: float = Field(ge=0)
+    """Of the score, from prompt to prompt."""
+    num_items: int = Field(ge=0)
+    baseline_score: float = Field(ge=0, le=1)
+    drop_low: float
+    """Lower end of the interval of the baseline's score minus this one, paired."""
+    drop_high: float
+    """Upper end of that interval."""
+
+
 class AccuracySample(Value):
-    """Distance of a stack from the frozen baseline, teacher-forced on fixed prompts."""
+    """Distance of a stack from the frozen baseline on fixed prompts, the worst of all passes."""
 
     num_tokens: int = Field(ge=0)
+    """Positions that were compared, over all passes."""
     kl_mean: float
     """Mean KL divergence from the baseline's next-token distribution, in nats."""
     kl_mean_high: float
-    """Upper bound of the 95 % interval of the mean."""
+    """Upper end of the interval of the mean."""
     top1_agreement_ratio: float = Field(ge=0, le=1)
+    top1_agreement_low_ratio: float = Field(default=0.0, ge=0, le=1)
+    """Lower end of its interval; 0 while it is unknown."""
     nll_delta: float
     """Mean negative log-likelihood minus the baseline's, in nats per token."""
+    nll_delta_high: float = 1000.0
+    """Upper end of its interval; 1000 while it is unknown."""
     max_logprob_delta: float = Field(ge=0)
     greedy_match_ratio: float | None = None
-    """Share of greedy tokens equal to the baseline's, where they were compared."""
+    """Share of free-running greedy tokens equal to the baseline's, where they were compared."""
+    task: TaskScore | None = None
+    alpha: float = Field(default=0.05, gt=0, lt=1)
+    """Miscoverage of each interval."""
+    passes: tuple[AccuracyPass, ...] = ()
+    """What all figures are computed from; the accuracy gate reads nothing else but the task."""
 
 
 class Effect(Value):
@@ -325,6 +437,16 @@ class ConstraintScope(Value):
     """Only proposals that contain all of these edits are forbidden; empty forbids all."""
     context: tuple[Edit, ...] = ()
     """Only where the configuration holds all of these."""
+
+
+class RebuiltPart(Value):
+    """A kept action of a revoked path, on its way into the node that rebuilds the path."""
+
+    node_id: str
+    """Node as which it was kept."""
+    action_id: str
+    template_id: str
+    edits: tuple[Edit, ...]
 
 
 Ratio = Annotated[float, Field(ge=0, le=1)]

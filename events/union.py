@@ -36,7 +36,12 @@ from arbor.events.life import (
     LeaseRequested,
     LeaseTaken,
 )
-from arbor.events.limits import ActionVetoed, ConstraintLifted, ConstraintPublished
+from arbor.events.limits import (
+    ActionApproved,
+    ActionVetoed,
+    ConstraintLifted,
+    ConstraintPublished,
+)
 from arbor.events.model_calls import ModelCalled
 from arbor.events.money import BudgetReserved, BudgetSpent
 from arbor.events.outcome import ActionKept, ActionReverted, Crashed
@@ -53,6 +58,7 @@ from arbor.events.work import (
 
 AnyEvent = Annotated[
     AccuracyMeasured
+    | ActionApproved
     | ActionDispatched
     | ActionKept
     | ActionProposed

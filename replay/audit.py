@@ -8,9 +8,11 @@ from arbor.core.layout import CampaignDirectory
 from arbor.events.errors import ArborError
 from arbor.events.log import GENESIS_DIGEST, Head
 from arbor.replay.reading import open_reader
+from arbor.replay.rules.accuracy import AccuracyFollowsFromPrompts
 from arbor.replay.rules.base import AuditProblem, Evidence, Findings, Rule, UnfoldableError
 from arbor.replay.rules.budget import BudgetIsRespected
 from arbor.replay.rules.causality import ActorsKeepToTheirRoles, CausesComeFirst
+from arbor.replay.rules.control import PeopleWereObeyed, RevokedPathsAreLeft
 from arbor.replay.rules.decisions import DecisionsFollowFromTheLog
 from arbor.replay.rules.effects import EffectsFollowFromPairs
 from arbor.replay.rules.keys import KeepsNeedTwoKeys
@@ -26,9 +28,12 @@ RULES: tuple[Rule, ...] = (
     KeepsNeedTwoKeys(),
     NothingHappensTwice(),
     EffectsFollowFromPairs(),
+    AccuracyFollowsFromPrompts(),
     ScoresFollowFromTerms(),
     BudgetIsRespected(),
     LimitsAreRespected(),
+    PeopleWereObeyed(),
+    RevokedPathsAreLeft(),
     LeasesAreRespected(),
     DecisionsFollowFromTheLog(),
 )

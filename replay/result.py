@@ -16,6 +16,7 @@ from arbor.replay.result_models import (
     Accuracy,
     CampaignFacts,
     Counts,
+    ExactPart,
     Flag,
     Gain,
     Judgement,
@@ -97,6 +98,7 @@ def result_of(story: Story, campaign_id: str, log_digest: str, facts: RunFacts) 
         accuracy_reason=accuracy_reason,
         path_ratio=tree.gain_ratio(tree.current_id),
         shrunk_path_ratio=math.prod(shrunk.get(node.node_id, 1.0) for node in story.path()),
+        exact=_exact(story),
         counts=_counts(story),
         wall_s=story.time.wall_s,
         overhead_ratio=story.time.overhead_ratio,
@@ -205,16 +207,32 @@ def _accuracy(story: Story) -> tuple[Accuracy | None, str]:
         kl_mean=sample.kl_mean,
         kl_mean_high=sample.kl_mean_high,
         top1_agreement_ratio=sample.top1_agreement_ratio,
+        top1_agreement_low_ratio=sample.top1_agreement_low_ratio,
         nll_delta=sample.nll_delta,
+        nll_delta_high=sample.nll_delta_high,
+        task=sample.task,
+        greedy_match_ratio=sample.greedy_match_ratio,
         num_tokens=sample.num_tokens,
-        is_exact=all(
-            tree.templates[node.template_id].is_exact
-            for node in story.path()
-            if node.template_id is not None
-        ),
+        num_prompts=sum(len(each.prompts) for each in sample.passes),
+        batches=tuple(sorted({each.batch for each in sample.passes})),
+        context_tokens=max((each.context_tokens for each in sample.passes), default=0),
+        is_exact=tree.claims_exact(tree.current_id),
         within_gate=request.judgement.is_accepted,
     )
     return accuracy, request.judgement.reason
+
+
+def _exact(story: Story) -> ExactPart:
+    tree = story.state.tree
+    node = tree.exact_prefix(tree.current_id)
+    return ExactPart(
+        node_id=node.node_id,
+        commit=node.commit or story.state.root_commit,
+        num_actions=len(tree.path(node.node_id)) - 1,
+        estimated_ratio=tree.gain_ratio(node.node_id),
+        whole_estimated_ratio=tree.gain_ratio(tree.current_id),
+        is_whole=node.node_id == tree.current_id,
+    )
 
 
 def _counts(story: Story) -> Counts:
@@ -252,6 +270,7 @@ def _node(story: Story, node: Node, shrunk: Mapping[str, float]) -> NodeResult:
             story.baseline_throughput_tok_s() if node.node_id == ROOT_ID else node.throughput_tok_s
         ),
         accuracy=node.accuracy,
+        claims_exact=tree.claims_exact(node.node_id),
         profile=node.profile,
         has_witness=benchmark[1].has_witness if benchmark is not None else None,
         witness_detail=benchmark[1].witness_detail if benchmark is not None else None,

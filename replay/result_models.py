@@ -6,7 +6,15 @@ from pydantic import BaseModel, ConfigDict
 
 from arbor.core.tree import Status
 from arbor.events.settings import Settings
-from arbor.events.types import AccuracySample, Edit, Effect, Hardware, Profile, Scalar
+from arbor.events.types import (
+    AccuracySample,
+    Edit,
+    Effect,
+    Hardware,
+    Profile,
+    Scalar,
+    TaskScore,
+)
 
 
 class ResultModel(BaseModel):
@@ -45,13 +53,23 @@ class Gain(ResultModel):
 
 
 class Accuracy(ResultModel):
-    """Distance of the final stack from the frozen baseline."""
+    """Distance of the final stack from the frozen baseline, the worst over all passes."""
 
     kl_mean: float
     kl_mean_high: float
     top1_agreement_ratio: float
+    top1_agreement_low_ratio: float
     nll_delta: float
+    nll_delta_high: float
+    task: TaskScore | None
+    greedy_match_ratio: float | None
     num_tokens: int
+    num_prompts: int
+    """Prompts that were compared, over all passes."""
+    batches: tuple[int, ...]
+    """Sizes of the batches that prompts were computed in."""
+    context_tokens: int
+    """Length of the longest prompt."""
     is_exact: bool
     """True when every action on the path claims not to change numerics."""
     within_gate: bool
@@ -62,6 +80,20 @@ class Soak(ResultModel):
 
     is_accepted: bool
     reason: str
+
+
+class ExactPart(ResultModel):
+    """The best beginning of the final path whose actions all claim not to change numerics."""
+
+    node_id: str
+    commit: str
+    num_actions: int
+    estimated_ratio: float
+    """Product of the measured effects up to this node: an estimate, not a claim."""
+    whole_estimated_ratio: float
+    """The same product for the whole final stack."""
+    is_whole: bool
+    """True when the final stack is this part."""
 
 
 class Counts(ResultModel):
@@ -110,6 +142,8 @@ class NodeResult(ResultModel):
     """The effect without the luck of selection: empirical Bayes over all measured series."""
     throughput_tok_s: float | None
     accuracy: AccuracySample | None
+    claims_exact: bool
+    """True when every action up to this node claims not to change numerics."""
     profile: Profile | None
     has_witness: bool | None
     witness_detail: str | None
@@ -153,6 +187,7 @@ class Result(ResultModel):
     """Product of the keeps' own effects along the path: an estimate, not a claim."""
     shrunk_path_ratio: float = 1.0
     """Product of their shrunk effects."""
+    exact: ExactPart
     counts: Counts
     wall_s: float
     """Active seconds, without the time in which no driver ran."""

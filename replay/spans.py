@@ -7,7 +7,12 @@ from datetime import datetime
 from arbor.core.budget import DRIVER
 from arbor.core.leases import LeaseTable
 from arbor.events.base import Recorded
-from arbor.events.campaign import CampaignEnded, CampaignResumed, CampaignStarted
+from arbor.events.campaign import (
+    CampaignEnded,
+    CampaignPaused,
+    CampaignResumed,
+    CampaignStarted,
+)
 from arbor.events.life import IncarnationStarted, LeaseTaken
 
 OWN = "own"
@@ -18,8 +23,9 @@ OWN = "own"
 class TimeSpent:
     """Active seconds by what they went into.
 
-    Active time runs from a start or a resumption to the last event before the next driver, the
-    same as in the budget. While several leases are held, the time is divided among them.
+    Active time runs from a start or a resumption to a pause, or to the last event before the next
+    driver, the same as in the budget. While several leases are held, the time is divided among
+    them.
     """
 
     seconds: dict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -39,7 +45,7 @@ class TimeSpent:
         if isinstance(event, CampaignStarted | CampaignResumed):
             self._is_active = True
             self.num_sessions += 1
-        elif isinstance(event, CampaignEnded):
+        elif isinstance(event, CampaignEnded | CampaignPaused):
             self._is_active = False
         elif isinstance(event, LeaseTaken):
             self._purposes[event.lease_id] = event.purpose

@@ -4,6 +4,7 @@ import shlex
 
 from arbor.core.tree import ROOT_ID
 from arbor.events.settings import MeasureSettings
+from arbor.events.types import TaskScore
 from arbor.replay.result_models import Gain, Result
 from arbor.replay.story import Story
 
@@ -112,11 +113,42 @@ def accuracy_basis(result: Result) -> str:
     claim = "claims to be exact" if accuracy.is_exact else "may change numerics within the gate"
     return (
         f"{'Within' if accuracy.within_gate else 'Outside'} the gate over"
-        f" {accuracy.num_tokens} teacher-forced tokens (the stack {claim}): mean KL"
+        f" {accuracy.num_tokens} teacher-forced tokens of {accuracy.num_prompts} prompts in"
+        f" batches of {' and '.join(map(str, accuracy.batches))}, contexts up to"
+        f" {accuracy.context_tokens} tokens (the stack {claim}): mean KL"
         f" {accuracy.kl_mean:.2e} nats, upper bound {accuracy.kl_mean_high:.2e} of"
-        f" {limit:.2e} allowed; top-1 agreement {accuracy.top1_agreement_ratio:.2%}"
-        f" (at least {gate.min_top1_agreement_ratio:.2%}); NLL {accuracy.nll_delta:+.4f} nats"
-        f" (at most {gate.max_nll_delta:+.4f})."
+        f" {limit:.2e} allowed; top-1 agreement {accuracy.top1_agreement_ratio:.2%}, lower bound"
+        f" {accuracy.top1_agreement_low_ratio:.2%} (at least"
+        f" {gate.min_top1_agreement_ratio:.2%}); NLL {accuracy.nll_delta:+.4f} nats, upper bound"
+        f" {accuracy.nll_delta_high:+.4f} (at most {gate.max_nll_delta:+.4f})"
+        f"{_task(accuracy.task, gate.max_task_drop_ratio)}."
+    )
+
+
+def _task(task: TaskScore | None, limit: float) -> str:
+    if task is None:
+        return ""
+    return (
+        f"; {task.name} {task.score:.2%} +- {task.standard_error:.2%} against"
+        f" {task.baseline_score:.2%}, drop at most {task.drop_high:.2%} (at most {limit:.2%})"
+    )
+
+
+def exact_basis(result: Result) -> str:
+    """Return what part of the gain needs no change of numerics."""
+    exact = result.exact
+    if exact.is_whole:
+        return (
+            "Every action of the final stack claims not to change numerics, and was held to the"
+            " baseline's greedy tokens."
+        )
+    if not exact.num_actions:
+        return "No part of the gain is exact: the first action already changes numerics."
+    return (
+        f"The first {exact.num_actions} actions, up to {exact.node_id} ({exact.commit[:10]}), all"
+        " claim not to change numerics and were held to the baseline's greedy tokens: about"
+        f" {exact.estimated_ratio:.3f}x as the product of their measured effects, where the whole"
+        f" stack has {exact.whole_estimated_ratio:.3f}x by the same estimate."
     )
 
 

@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from arbor import __version__
-from arbor.cli import run
+from arbor.cli import control, run
 from arbor.cli.audit import audit
 from arbor.cli.console import say, show_error
 from arbor.cli.doctor import doctor
@@ -52,6 +52,12 @@ def version() -> None:
 COMMANDS = (
     run.run,
     run.resume,
+    control.pause,
+    control.resume_campaign,
+    control.veto,
+    control.approve,
+    control.propose,
+    control.lift,
     plan,
     tree,
     events,

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from arbor.cli.text import edits, interval, one_line
+from arbor.core.approval import awaits_approval
 from arbor.core.requests import Request
 from arbor.core.state import CampaignState
-from arbor.core.tree import ROOT_ID, Node, Status
+from arbor.core.tree import ROOT_ID, Action, Node, Status
 from arbor.events.evidence import BenchmarkMeasured
 from arbor.replay.wording import percent
 
@@ -75,6 +76,22 @@ class Notable:
         for node in state.tree.nodes.values():
             if node.node_id != ROOT_ID:
                 yield from self._of_node(state, node)
+        for action in state.tree.actions.values():
+            yield from self._of_action(state, action)
+        yield from self._causes(state)
+        for constraint in state.constraints.in_force.values():
+            what = one_line(constraint.scope.template_id)
+            yield (
+                f"constraint:{constraint.constraint_id}",
+                (f"limit    {constraint.constraint_id} on {what}: {one_line(constraint.reason)}"),
+            )
+        if state.is_paused:
+            yield f"paused:{state.paused_position}", "paused   nothing new is dispatched"
+        if state.is_ended:
+            yield f"ended:{state.session_position}", "ended    the campaign is over"
+
+    @staticmethod
+    def _causes(state: CampaignState) -> Iterator[tuple[str, str]]:
         for number, record in enumerate(state.crashes):
             if record.root_cause is not None:
                 cause = record.root_cause
@@ -85,16 +102,17 @@ class Notable:
                         f" ({cause.cause_group}); {one_line(cause.remedy)}"
                     ),
                 )
-        for constraint in state.constraints.in_force.values():
-            what = one_line(constraint.scope.template_id)
-            yield (
-                f"constraint:{constraint.constraint_id}",
-                (f"limit    {constraint.constraint_id} on {what}: {one_line(constraint.reason)}"),
-            )
-        if state.is_paused:
-            yield f"paused:{state.position}", "paused   nothing new is dispatched"
-        if state.is_ended:
-            yield f"ended:{state.session_position}", "ended    the campaign is over"
+
+    @staticmethod
+    def _of_action(state: CampaignState, action: Action) -> Iterator[tuple[str, str]]:
+        name = f"{action.action_id} {one_line(action.template_id)}"
+        if action.source != "orchestrator":
+            yield f"proposed:{action.action_id}", f"proposed {name}: {one_line(action.reason)}"
+        if action.is_candidate and awaits_approval(state, action):
+            yield f"waits:{action.action_id}", f"waits    {name}: for `arbor approve`"
+        approver = state.constraints.approved.get(action.action_id)
+        if approver is not None:
+            yield f"approved:{action.action_id}", f"approved {name}: by {one_line(approver)}"
 
     def _of_request(self, request: Request) -> Iterator[tuple[str, str]]:
         request_id = request.asked.request_id

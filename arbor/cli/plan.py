@@ -13,6 +13,7 @@ from arbor import __version__
 from arbor.actors import choosing
 from arbor.cli.console import people, say, show_table
 from arbor.cli.text import one_line
+from arbor.core.approval import require_known
 from arbor.core.campaign import Campaign, load_campaign
 from arbor.core.state import CampaignState
 from arbor.events.base import SCHEMA_VERSION, Event, Recorded, canonical_json
@@ -47,10 +48,12 @@ def plan_campaign(campaign: Campaign) -> tuple[CampaignState, tuple[Planned, ...
     """Return the state at the root and the candidates, best first, from priors alone.
 
     Raises:
-        InvalidInputError: the target is unknown, or its options are.
+        InvalidInputError: the target is unknown, or its options are, or what needs an approval.
     """
     target = create_target(campaign.target, campaign.target_config)
     hardware = probe_hardware()
+    catalog = tuple(target.actions(hardware))
+    require_known(campaign.search.require_approval, catalog)
     state = CampaignState()
     _apply(
         state,
@@ -59,7 +62,7 @@ def plan_campaign(campaign: Campaign) -> tuple[CampaignState, tuple[Planned, ...
             target=campaign.target,
             target_config="{}",
             settings=campaign.settings(),
-            actions=tuple(target.actions(hardware)),
+            actions=catalog,
             hardware=hardware,
             root_commit="",
             root_config=canonical_json(dict(target.baseline_config())),

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from arbor.cli.notable import Notable
 from arbor.cli.text import interval, one_line
-from arbor.cli.tree_view import STYLES, summary, tree_view
+from arbor.cli.tree_view import STYLES, awaiting, summary, tree_view
 from arbor.core.measure.interval import series_effect
 from arbor.core.requests import Request
 from arbor.core.state import CampaignState
@@ -73,6 +73,7 @@ def picture(state: CampaignState, now: datetime, console: Console) -> Renderable
         _bounded_tree(state, console),
         Text(),
         *_in_flight(state, now),
+        *awaiting(state),
         *_measurement(state),
         *_bottleneck(state),
         summary(state, now),

@@ -15,6 +15,8 @@ from rich.console import Console
 from arbor.actors import ray_environment
 from arbor.actors.footprint import PeakMemory
 from arbor.actors.founding import found
+from arbor.actors.inbox import Inbox
+from arbor.actors.intake import Intake
 from arbor.actors.interrupts import Interrupts
 from arbor.actors.journal import Journal
 from arbor.actors.ownership import (
@@ -28,6 +30,7 @@ from arbor.actors.ownership import (
 from arbor.actors.processes import place_for
 from arbor.actors.tolerant_file import TolerantFile
 from arbor.cli.progress import ProgressView
+from arbor.core.approval import require_known
 from arbor.core.campaign import (
     Campaign,
     CampaignBudget,
@@ -94,6 +97,7 @@ def run(
     target = create_target(campaign.target, campaign.target_config)
     target.check(hardware)
     require_workloads(campaign.measure.guards, target.workloads())
+    require_known(campaign.search.require_approval, target.actions(hardware))
     if fresh:
         move_aside(path)
     with hold_directory(path):
@@ -208,7 +212,7 @@ def _drive(
             target = create_target(campaign.target, campaign.target_config)
             found(place_for(path, target), cluster.log, campaign, hardware, clock)
             if resumed is not None:
-                _note_resumption(cluster.log, clock, resumed)
+                _note_resumption(path, cluster.log, clock, resumed)
             state = supervise(cluster, clock, view.update, interrupts.is_set.is_set)
         finally:
             view.close()
@@ -218,9 +222,14 @@ def _drive(
     return _conclude(path, state, facts, console)
 
 
-def _note_resumption(log: EventLog, clock: SystemClock, resumed: CampaignResumed) -> None:
+def _note_resumption(
+    path: Path, log: EventLog, clock: SystemClock, resumed: CampaignResumed
+) -> None:
     journal = Journal(log, "supervisor", clock)
     journal.start()
+    if not journal.state.is_ended:
+        # What was said before the resumption comes before it: an old pause pauses nothing new.
+        Intake(Inbox(CampaignDirectory(path).inbox), journal).take_in()
     journal.append(resumed)
 
 

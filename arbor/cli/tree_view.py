@@ -1,11 +1,13 @@
 """The search tree for terminals: one line a node, the path in force in bold."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 from rich.text import Text
 from rich.tree import Tree as RichTree
 
 from arbor.cli.text import edits, interval, one_line
+from arbor.core.approval import awaits_approval
 from arbor.core.state import CampaignState
 from arbor.core.tree import ROOT_ID, Node, Status
 from arbor.replay.wording import percent
@@ -46,12 +48,15 @@ def node_label(state: CampaignState, node: Node, *, is_on_path: bool, ascii_only
     if node.node_id == ROOT_ID:
         text.append("baseline", style="bold")
         return text
+    text.append(f"{node.action_id} ", style="dim")
     text.append(one_line(node.template_id or ""), style="bold" if is_on_path else "")
     if node.status is Status.KEPT and node.effect is not None:
         text.append(f"  {percent(node.effect.ratio)}", style="bold green")
         text.append(f"  {interval(node.effect)}", style="dim")
+        text.append(_voices(state, node), style="magenta")
         return text
     text.append(f"  {node.status}", style=style)
+    text.append(_voices(state, node), style="magenta")
     template = state.tree.templates.get(node.template_id or "")
     shown = node.reason
     if not shown and template is not None and tuple(node.edits) != template.edits:
@@ -59,6 +64,33 @@ def node_label(state: CampaignState, node: Node, *, is_on_path: bool, ascii_only
     if shown:
         text.append(f"  {one_line(shown, 110)}", style="dim")
     return text
+
+
+def _voices(state: CampaignState, node: Node) -> str:
+    """Return who had a say in a node beside the search, and what it was rebuilt from."""
+    action = state.tree.actions.get(node.action_id or "")
+    if action is None:
+        return ""
+    said = []
+    if action.source == "human":
+        said.append("proposed by a human")
+    if action.parts:
+        said.append("rebuilt from " + ", ".join(part.node_id for part in action.parts))
+    if (approver := state.constraints.approved.get(action.action_id)) is not None:
+        said.append(f"approved by {one_line(approver, 40)}")
+    vetoes = state.constraints.vetoed.get(action.action_id, ())
+    said += [f"vetoed by {one_line(veto.by, 40)}" for veto in vetoes]
+    return "".join(f"  {each}" for each in said)
+
+
+def awaiting(state: CampaignState) -> Iterator[Text]:
+    """Yield a line for every candidate that waits for a human."""
+    for action in state.tree.candidates():
+        if awaits_approval(state, action):
+            text = Text("? ", style="magenta")
+            text.append(f"{action.action_id} {one_line(action.template_id, 60)}")
+            text.append("  waits for `arbor approve`", style="magenta")
+            yield text
 
 
 def tree_view(

@@ -4,7 +4,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from arbor.events.base import Recorded
-from arbor.events.campaign import CampaignEnded, CampaignResumed, CampaignStarted
+from arbor.events.campaign import (
+    CampaignEnded,
+    CampaignPaused,
+    CampaignResumed,
+    CampaignStarted,
+)
 from arbor.events.choice import ActionDispatched
 from arbor.events.life import IncarnationStarted
 from arbor.events.money import BudgetReserved, BudgetSpent
@@ -18,8 +23,8 @@ DRIVER = "supervisor"
 class Budget:
     """What a campaign has spent and may still spend.
 
-    Active time is counted from a start or a resumption to the last event before the next driver
-    announces itself, so that the time in which no driver ran is free.
+    Active time is counted from a start or a resumption to a pause, or to the last event before
+    the next driver announces itself, so that the time in which no driver ran is free.
     """
 
     settings: BudgetSettings = field(default_factory=BudgetSettings)
@@ -45,7 +50,7 @@ class Budget:
                 # A new driver: the one before it was gone since its last event.
                 self._close_session()
                 self._session_start = recorded.recorded_at
-            case CampaignEnded():
+            case CampaignEnded() | CampaignPaused():
                 self._last_at = recorded.recorded_at
                 self._close_session()
             case ActionDispatched():

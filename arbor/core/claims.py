@@ -98,6 +98,6 @@ def _claim(
         steps=tuple(node.edits for node in path[1:]),
         effect=result.effect,
         num_requests=max((w.num_completed + w.num_failed for w in windows), default=1),
-        is_exact=all(tree.templates[n.template_id].is_exact for n in path if n.template_id),
+        is_exact=tree.claims_exact(request.asked.node_id),
         accuracy=tree.node(request.asked.node_id).accuracy,
     )

@@ -40,6 +40,11 @@ class CampaignDirectory:
         return self.path / "logs"
 
     @property
+    def inbox(self) -> Path:
+        """What people said and the log does not hold yet."""
+        return self.path / "inbox"
+
+    @property
     def campaign_file(self) -> Path:
         """The campaign file as it was used."""
         return self.path / "campaign.yaml"

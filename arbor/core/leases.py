@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from arbor.core.budget import DRIVER
 from arbor.events.base import Recorded
-from arbor.events.campaign import CampaignResumed
 from arbor.events.life import IncarnationStarted, LeaseReleased, LeaseRequested, LeaseTaken
 from arbor.events.work import SpecialistRetired
 
@@ -40,14 +40,15 @@ class LeaseTable:
             case LeaseReleased() as event:
                 self.held.pop(event.lease_id, None)
                 self.waiting.pop(event.lease_id, None)
+            case IncarnationStarted() if recorded.actor == DRIVER:
+                # Everybody was ended with the driver before.
+                self.held.clear()
+                self.waiting.clear()
             case IncarnationStarted():
                 self._void(recorded.actor)
             case SpecialistRetired() as event:
                 # The driver retires a specialist whose process broke.
                 self._void(event.specialist_id)
-            case CampaignResumed():
-                self.held.clear()
-                self.waiting.clear()
             case _:
                 pass
 

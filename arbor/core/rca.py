@@ -52,6 +52,12 @@ _RULES = (
         "free disk space, then resume",
     ),
     _Rule(
+        "worker_died",
+        "environment",
+        r"the bench died in each of",
+        "see logs/ for what ended the bench, such as a lack of memory; then try again",
+    ),
+    _Rule(
         "foreign_load",
         "environment",
         r"foreign load",

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from arbor.core.applying import Dispatcher
+from arbor.core.budget import DRIVER
 from arbor.core.measure.interval import Series
 from arbor.events.base import Recorded
 from arbor.events.choice import ActionWithdrawn
@@ -15,6 +16,7 @@ from arbor.events.evidence import (
     SoakMeasured,
 )
 from arbor.events.judgement import MeasurementFlagged, MeasurementJudged
+from arbor.events.life import IncarnationStarted
 from arbor.events.limits import ActionVetoed
 from arbor.events.outcome import Crashed
 from arbor.events.requests import MeasurementRequested
@@ -31,6 +33,10 @@ class Request:
     position: int
     event_id: str
     num_attempts: int = 0
+    num_lost: int = 0
+    """Attempts whose worker died while the rest of the campaign lived."""
+    worker: str | None = None
+    """Who is at it."""
     attempt_id: str | None = None
     """Latest attempt; only its results count."""
     pairs: list[PairMeasured] = field(default_factory=list)
@@ -88,12 +94,23 @@ def _asked(requests: Requests, event: MeasurementRequested, recorded: Recorded) 
     requests.by_id[event.request_id] = Request(event, recorded.position, recorded.event_id)
 
 
-def _attempted(requests: Requests, event: AttemptStarted, _: Recorded) -> None:
+def _attempted(requests: Requests, event: AttemptStarted, recorded: Recorded) -> None:
     request = requests.by_id.get(event.request_id or "")
     if request is not None:
         request.num_attempts += 1
         request.attempt_id = event.attempt_id
+        request.worker = recorded.actor
         request.pairs = []
+
+
+def _born(requests: Requests, _event: IncarnationStarted, recorded: Recorded) -> None:
+    for request in requests.open():
+        if recorded.actor == DRIVER:
+            # Everybody was ended with the driver before: no request is to blame for that.
+            request.worker = None
+        elif request.worker == recorded.actor:
+            request.worker = None
+            request.num_lost += 1
 
 
 def _paired(requests: Requests, event: PairMeasured, _: Recorded) -> None:
@@ -136,6 +153,7 @@ _HANDLERS: Dispatcher[Requests] = Dispatcher(
     {
         MeasurementRequested: _asked,
         AttemptStarted: _attempted,
+        IncarnationStarted: _born,
         PairMeasured: _paired,
         ProfileTaken: _answered,
         NoiseCalibrated: _answered,

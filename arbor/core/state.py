@@ -9,8 +9,9 @@ from arbor.core.constraints import Constraints
 from arbor.core.leases import LeaseTable
 from arbor.core.measure.noise import NoisePool
 from arbor.core.measure.planning import claim_plan
+from arbor.core.rebuilds import Rebuilds
 from arbor.core.requests import Request, Requests
-from arbor.core.tree import Action, Status, Tree
+from arbor.core.tree import Status, Tree
 from arbor.events.base import Recorded
 from arbor.events.campaign import CampaignEnded, CampaignPaused, CampaignResumed, CampaignStarted
 from arbor.events.choice import ActionDispatched, ActionProposed, ActionScored, ActionWithdrawn
@@ -63,11 +64,14 @@ class CampaignState:
     started: CampaignStarted | None = None
     started_event_id: str = ""
     is_paused: bool = False
+    paused_position: int = 0
+    """Position of the latest pause."""
     is_ended: bool = False
     position: int = 0
     session_position: int = 0
     """Position at which the campaign was started or last resumed with new budget."""
     tree: Tree = field(default_factory=Tree)
+    rebuilds: Rebuilds = field(default_factory=Rebuilds)
     requests: Requests = field(default_factory=Requests)
     constraints: Constraints = field(default_factory=Constraints)
     budget: Budget = field(default_factory=Budget)
@@ -105,6 +109,7 @@ class CampaignState:
         """Fold one event; one that was folded already changes nothing."""
         if recorded.position <= self.position:
             return
+        self.rebuilds.apply(recorded, self.tree, self.constraints)
         self.tree.apply(recorded)
         self.requests.apply(recorded)
         self.constraints.apply(recorded)
@@ -178,14 +183,6 @@ class CampaignState:
         # A crash under peak load is the answer to a soak.
         return last.judgement is None and last.crash is None
 
-    def vetoed_keeps(self) -> tuple[Action, ...]:
-        """Return the kept actions that were vetoed too late to stop them."""
-        return tuple(
-            action
-            for action in self.tree.actions.values()
-            if action.outcome is Status.KEPT and action.action_id in self.constraints.vetoed
-        )
-
     def claim_plan(self) -> SeriesPlan:
         """Return how the final claim about the stack that stands now is measured."""
         return claim_plan(
@@ -226,8 +223,9 @@ def _started(state: CampaignState, event: CampaignStarted, recorded: Recorded) -
     state.started_event_id = recorded.event_id
 
 
-def _paused(state: CampaignState, _event: CampaignPaused, _recorded: Recorded) -> None:
+def _paused(state: CampaignState, _event: CampaignPaused, recorded: Recorded) -> None:
     state.is_paused = True
+    state.paused_position = recorded.position
 
 
 def _resumed(state: CampaignState, event: CampaignResumed, recorded: Recorded) -> None:
@@ -303,6 +301,13 @@ def _explained(state: CampaignState, event: RootCauseFound, _recorded: Recorded)
             record.root_cause = event
 
 
+def _revoked(state: CampaignState, _event: KeepRevoked, _recorded: Recorded) -> None:
+    # A claim about a stack that stands no longer is worth nothing.
+    for request in state.requests.open():
+        if state.tree.node(request.asked.node_id).status is Status.REVOKED:
+            request.is_cancelled = True
+
+
 def _introspected(state: CampaignState, event: IntrospectionRecorded, _recorded: Recorded) -> None:
     state.introspected.add(event.action_id or "")
 
@@ -325,5 +330,6 @@ _HANDLERS: Dispatcher[CampaignState] = Dispatcher(
         Crashed: _concluded,
         RootCauseFound: _explained,
         IntrospectionRecorded: _introspected,
+        KeepRevoked: _revoked,
     }
 )

@@ -7,7 +7,13 @@ from enum import StrEnum
 from arbor.core.applying import Dispatcher
 from arbor.events.base import Recorded
 from arbor.events.campaign import CampaignStarted
-from arbor.events.choice import ActionDispatched, ActionProposed, ActionScored, ActionWithdrawn
+from arbor.events.choice import (
+    ActionDispatched,
+    ActionProposed,
+    ActionScored,
+    ActionWithdrawn,
+    Source,
+)
 from arbor.events.evidence import AccuracyMeasured, BenchmarkMeasured, ProfileTaken
 from arbor.events.judgement import IntrospectionRecorded, KeepRevoked, RootCauseFound
 from arbor.events.limits import ActionVetoed
@@ -19,6 +25,7 @@ from arbor.events.types import (
     Edit,
     Effect,
     Profile,
+    RebuiltPart,
     ReviveCondition,
     Scalar,
 )
@@ -77,6 +84,9 @@ class Action:
     position: int
     revives: str | None
     reason: str
+    source: Source = "orchestrator"
+    parts: tuple[RebuiltPart, ...] = ()
+    """What a rebuilt path is made of; empty for every other action."""
     score: float | None = None
     scored_after: int = 0
     node_id: str | None = None
@@ -141,7 +151,27 @@ class Tree:
 
     def kept_templates(self, node_id: str) -> tuple[str, ...]:
         """Return the templates kept on the path to a node, from the root."""
-        return tuple(n.template_id for n in self.path(node_id) if n.template_id is not None)
+        found: list[str] = []
+        for node in self.path(node_id):
+            action = self.actions.get(node.action_id or "")
+            if action is not None and action.parts:
+                found += (part.template_id for part in action.parts)
+            elif node.template_id is not None:
+                found.append(node.template_id)
+        return tuple(found)
+
+    def claims_exact(self, node_id: str) -> bool:
+        """Return whether every action on the path to a node claims not to change numerics.
+
+        An edit that no template of the catalog speaks for claims nothing.
+        """
+        templates = (self.templates.get(n.template_id or "") for n in self.path(node_id)[1:])
+        return all(template is not None and template.is_exact for template in templates)
+
+    def exact_prefix(self, node_id: str) -> Node:
+        """Return the best node on the path to a node up to which all actions claim exactness."""
+        exact = [n for n in self.path(node_id) if self.claims_exact(n.node_id)]
+        return max(exact, key=lambda node: self.gain_ratio(node.node_id))
 
     def in_flight(self) -> tuple[Node, ...]:
         """Return the nodes at work, ready or being measured, oldest first."""
@@ -199,6 +229,8 @@ def _started(tree: Tree, event: CampaignStarted, _: Recorded) -> None:
 
 def _proposed(tree: Tree, event: ActionProposed, recorded: Recorded) -> None:
     action_id = event.action_id or ""
+    if event.template is not None:
+        tree.templates.setdefault(event.template.template_id, event.template)
     tree.actions[action_id] = Action(
         action_id=action_id,
         template_id=event.template_id,
@@ -206,6 +238,8 @@ def _proposed(tree: Tree, event: ActionProposed, recorded: Recorded) -> None:
         position=recorded.position,
         revives=event.revives,
         reason=event.reason,
+        source=event.source,
+        parts=event.parts,
     )
 
 

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
+from arbor.core.accuracy import Gate
 from arbor.events.errors import ArborError
 from arbor.events.types import (
     AccuracySample,
@@ -121,8 +122,14 @@ class Target(Protocol):
         """Return the baseline's answers to the fixed accuracy prompts, to compare with later."""
         ...
 
-    def accuracy(self, server: Server, reference: bytes) -> AccuracySample:
-        """Return the distance of a server from a reference."""
+    def accuracy(
+        self, server: Server, reference: bytes, gate: Gate | None = None
+    ) -> AccuracySample:
+        """Return the distance of a server from a reference.
+
+        A target may stop early once the bounds of ``gate`` clearly hold or clearly fail; it
+        compares everything when there is none.
+        """
         ...
 
     def warmup(self, server: Server, seed: int) -> None:

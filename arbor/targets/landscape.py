@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from arbor.core.accuracy import Gate
 from arbor.events.errors import InvalidInputError
 from arbor.events.types import (
     AccuracySample,
@@ -21,6 +22,7 @@ from arbor.events.types import (
     WindowSample,
 )
 from arbor.targets.base import STANDARD_LOAD, Server, ServerFailedError
+from arbor.targets.landscape_accuracy import landscape_accuracy
 from arbor.targets.landscape_catalog import landscape_catalog, used_counter
 from arbor.targets.landscape_config import LandscapeConfig
 from arbor.targets.landscape_samples import random_stream
@@ -32,7 +34,6 @@ __all__ = ["LandscapeConfig", "LandscapeServer", "LandscapeTarget"]
 _INPUT_TOKENS = 48
 _OUTPUT_TOKENS = 32
 """Tokens of one request."""
-_NUM_CHECKED_TOKENS = 1024
 _CONCURRENCY = 16
 
 
@@ -215,6 +216,9 @@ class LandscapeTarget:
             ttft_ms_p99=4.0 * tpot_ms,
             tpot_ms_p50=tpot_ms,
             tpot_ms_p99=1.5 * tpot_ms,
+            num_planned_requests=num_requests,
+            num_planned_input_tokens=num_requests * _INPUT_TOKENS,
+            num_planned_output_tokens=num_tokens,
             server_cpu_s=duration_s,
             client_cpu_s=0.0,
             foreign_cpu_ratio=foreign,
@@ -236,7 +240,12 @@ class LandscapeTarget:
         own.check("accuracy")
         return json.dumps({"kl": self.surface.kl(own.config)}).encode()
 
-    def accuracy(self, server: Server, reference: bytes) -> AccuracySample:
+    def accuracy(
+        self,
+        server: Server,
+        reference: bytes,
+        gate: Gate | None = None,  # noqa: ARG002 - everything costs nothing here
+    ) -> AccuracySample:
         """Return the distance of a server from a reference.
 
         Raises:
@@ -244,17 +253,7 @@ class LandscapeTarget:
         """
         kl = abs(json.loads(self.reference(server))["kl"] - json.loads(reference)["kl"])
         self._pass(self.config.window_s / 4)
-        # the other distances follow the KL about as int8 weights of the engine do
-        root = math.sqrt(kl)
-        return AccuracySample(
-            num_tokens=_NUM_CHECKED_TOKENS,
-            kl_mean=kl,
-            kl_mean_high=kl * 1.15,
-            top1_agreement_ratio=max(1.0 - 0.4 * root, 0.0),
-            nll_delta=0.5 * kl,
-            max_logprob_delta=5.0 * root,
-            greedy_match_ratio=math.exp(-10.0 * root),
-        )
+        return landscape_accuracy(kl)
 
     def default_num_requests(self) -> int:
         """Return the requests of a window of ``window_s`` on the baseline."""

@@ -7,6 +7,7 @@ from arbor.replay.wording import (
     accuracy_basis,
     claim_basis,
     duration,
+    exact_basis,
     headline,
     latency_basis,
     metric_name,
@@ -44,6 +45,11 @@ def claim(result: Result, story: Story) -> Markup:
             f"accuracy; KL at most {kl} nats" if accuracy is not None else "accuracy",
             "good" if within else "" if accuracy is None else "bad",
         ),
+        _fact(
+            f"{result.exact.estimated_ratio:.2f}x of {result.exact.whole_estimated_ratio:.2f}x",
+            "exact part and whole stack, both estimates",
+            "good" if result.exact.num_actions else "",
+        ),
         _fact(str(counts.kept), f"kept of {_num_tried(result)} actions measured or tried", "good"),
         _fact(f"{counts.reverted} / {counts.crashed}", "reverted / crashed", ""),
         _fact(duration(result.wall_s), f"of {duration(story.state.budget.wall_s)} budget", ""),
@@ -54,6 +60,7 @@ def claim(result: Result, story: Story) -> Markup:
         _basis("Measured on", claim_basis(result)),
         _basis("Latency", latency) if latency is not None else None,
         _basis("Accuracy", accuracy_basis(result)),
+        _basis("Exact part", exact_basis(result)),
         _basis("Noise", noise_basis(story)),
         _basis("Cross-check", shrinkage_basis(result)),
     ]

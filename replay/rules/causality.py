@@ -2,18 +2,18 @@
 
 from collections.abc import Callable
 
+from arbor.actors.commands import HUMAN
 from arbor.events.campaign import (
     CampaignPaused,
     CampaignResumed,
     CampaignStarted,
 )
-from arbor.events.choice import ActionWithdrawn
+from arbor.events.choice import ActionProposed, ActionWithdrawn
 from arbor.events.life import HealthReported, IncarnationStarted
+from arbor.events.limits import ActionApproved
 from arbor.events.outcome import Crashed
 from arbor.events.work import AttemptStarted, SpecialistRetired
 from arbor.replay.rules.base import Evidence, Findings
-
-HUMAN = "human"
 
 
 class CausesComeFirst:
@@ -116,6 +116,8 @@ KINDS: dict[type, Callable[[str], bool]] = {
     SpecialistRetired: lambda actor: _is_specialist(actor) or actor == "supervisor",
     HealthReported: _anyone,
     ActionWithdrawn: lambda actor: _is_orchestrator(actor) or actor.startswith(HUMAN),
+    ActionProposed: lambda actor: _is_orchestrator(actor) or actor.startswith(HUMAN),
+    ActionApproved: lambda actor: actor.startswith(HUMAN),
 }
 """Kinds that other actors than those of their area may append."""
 

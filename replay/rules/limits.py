@@ -1,12 +1,13 @@
 """Constraints, vetoes and leases were respected."""
 
+from arbor.core.standing import offence
 from arbor.core.state import CampaignState
 from arbor.core.tree import Status
 from arbor.events.choice import ActionDispatched
 from arbor.events.evidence import PairMeasured
 from arbor.events.life import LeaseTaken
 from arbor.events.outcome import ActionKept
-from arbor.events.types import Edit
+from arbor.events.types import RebuiltPart
 from arbor.replay.rules.base import Evidence, Findings
 
 
@@ -20,34 +21,37 @@ class LimitsAreRespected:
         """Hold every dispatch and keep against the limits of its moment."""
         for recorded, state in evidence.walk():
             event = recorded.event
-            if isinstance(event, ActionDispatched):
-                problem = _forbidden(state, event, event.template_id, event.edits)
-            elif isinstance(event, ActionKept):
-                action = state.tree.actions.get(event.action_id or "")
-                template_id = action.template_id if action is not None else ""
-                problem = _forbidden(state, event, template_id, event.edits)
-            else:
-                continue
-            findings.require(problem is None, recorded.position, problem or "")
+            if isinstance(event, ActionDispatched | ActionKept):
+                problem = _forbidden(state, event)
+                findings.require(problem is None, recorded.position, problem or "")
 
 
-def _forbidden(
-    state: CampaignState,
-    event: ActionDispatched | ActionKept,
-    template_id: str,
-    edits: tuple[Edit, ...],
-) -> str | None:
+def _forbidden(state: CampaignState, event: ActionDispatched | ActionKept) -> str | None:
     if event.parent_id not in state.tree.nodes:
         return f"{event.node_id} has a parent {event.parent_id} that does not exist"
     if state.tree.node(event.parent_id).status is not Status.KEPT:
         return f"{event.node_id} lies on {event.parent_id}, which is not kept"
-    if (reason := state.constraints.vetoed.get(event.action_id or "")) is not None:
-        return f"{event.kind} of {event.action_id} after its veto: {reason}"
-    config = state.tree.config_at(event.parent_id)
-    constraint = state.constraints.blocking(template_id, edits, config)
-    if constraint is not None:
-        return f"{event.kind} of {event.action_id} against constraint {constraint.constraint_id}"
+    parts = _parts(state, event)
+    for part in parts:
+        if (ban := state.constraints.ban(part.action_id)) is not None:
+            return f"{event.kind} of {event.action_id} after its veto: {ban.reason}"
+    found = offence(state, parts, state.tree.config_at(event.parent_id))
+    if found is not None:
+        name = found.constraint.constraint_id
+        return f"{event.kind} of {event.action_id} against constraint {name}"
     return None
+
+
+def _parts(state: CampaignState, event: ActionDispatched | ActionKept) -> tuple[RebuiltPart, ...]:
+    """Return what an action is made of, a rebuilt path's own name and edits at its end."""
+    action = state.tree.actions.get(event.action_id or "")
+    itself = RebuiltPart(
+        node_id=event.node_id,
+        action_id=event.action_id or "",
+        template_id=action.template_id if action is not None else "",
+        edits=event.edits,
+    )
+    return (*(action.parts if action is not None else ()), itself)
 
 
 class LeasesAreRespected:

@@ -17,7 +17,7 @@ from arbor.core.rca import diagnose
 from arbor.core.state import CampaignState
 from arbor.core.tree import ROOT_ID, Status
 from arbor.events.base import Event
-from arbor.events.campaign import CampaignStarted
+from arbor.events.campaign import CampaignPaused, CampaignResumed, CampaignStarted
 from arbor.events.choice import ActionDispatched, ActionProposed, ActionWithdrawn
 from arbor.events.evidence import (
     AccuracyMeasured,
@@ -453,3 +453,35 @@ def test_a_soak_keeps_a_fresh_server_under_peak_load(tmp_path: Path) -> None:
     assert soak.concurrency == 2 * lab.simulation.target.default_concurrency()
     assert sum(w.duration_s for w in soak.windows) >= MEASURE.soak_s
     assert soak_violation(soak) is None
+
+
+def test_begins_nothing_while_the_campaign_is_paused(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    lab.ask("profile")
+    lab.simulation.say(CampaignPaused(reason="lunch"))
+    lab.answer()
+    assert not lab.events(AttemptStarted)
+    lab.simulation.say(CampaignResumed(reason="back"))
+    lab.answer()
+    assert lab.events(ProfileTaken)
+
+
+def test_what_it_measures_ends_although_the_campaign_is_paused(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    lab.ask("noise")
+    lab.at(2, lambda *_: lab.simulation.say(CampaignPaused(reason="lunch")))
+    lab.answer()
+    assert lab.events(NoiseCalibrated)
+
+
+def test_leaves_alone_what_ended_it_too_often(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    lab.ask("noise")
+    lab.ask("profile")
+    for _ in range(2):
+        with suppress(Killed):
+            lab.answer(MortalLog(lab.simulation.log, lives=6))
+    lab.answer()
+    attempts = [event.request_id for event in lab.events(AttemptStarted)]
+    assert attempts == ["r1", "r1", "r2"]
+    assert lab.state.requests.by_id["r1"].num_lost == 2

@@ -2,7 +2,7 @@
 
 import pytest
 
-from arbor.actors.critic import Critic, gate_violation
+from arbor.actors.critic import Critic
 from arbor.core.tree import Status
 from arbor.events.base import Event
 from arbor.events.judgement import (
@@ -12,35 +12,9 @@ from arbor.events.judgement import (
     RootCauseFound,
 )
 from arbor.events.limits import ActionVetoed, ConstraintPublished
-from arbor.events.settings import GateSettings
 from arbor.events.types import Edit, Layer, Requirement
 from tests.fakes.simulation import Simulation
-from tests.fakes.stage import E, Stage, accuracy_sample, template
-
-GATE = GateSettings()
-
-
-@pytest.mark.parametrize(
-    ("fields", "claims_exact", "word"),
-    [
-        ({}, False, None),
-        ({}, True, None),
-        ({"kl": 0.005}, False, None),
-        ({"kl": 0.005}, True, "claims to be exact"),
-        ({"kl": 0.02}, False, "KL up to"),
-        ({"kl_mean_high": 0.02}, False, "KL up to"),
-        ({"num_tokens": 0}, False, "no tokens"),
-        ({"top1_agreement_ratio": 0.9}, False, "top-1 agreement"),
-        ({"nll_delta": 0.02}, False, "NLL up"),
-        ({"nll_delta": -0.02}, False, None),
-    ],
-)
-def test_the_gate(fields: dict[str, float], claims_exact: bool, word: str | None) -> None:
-    violation = gate_violation(accuracy_sample(**fields), GATE, claims_exact=claims_exact)
-    assert (violation is None) == (word is None)
-    if word is not None:
-        assert violation is not None
-        assert word in violation
+from tests.fakes.stage import E, Stage, template
 
 
 def _of(kind: type[E], said: list[Event]) -> list[E]:
@@ -83,6 +57,24 @@ def test_an_exact_action_is_held_to_its_claim() -> None:
     stage.check_accuracy(kl=0.005)
     (judged,) = _of(MeasurementJudged, stage.turn())
     assert not judged.is_accepted
+
+
+def test_arms_that_claim_to_be_exact_give_equal_tokens() -> None:
+    """The action's own claim, and its whole path's: a lossy ancestor ends it."""
+    stage = Stage(template("a"))
+    stage.open()
+    said = _judged(stage, 1.4, candidate={"output_digest": "x"}, incumbent={"output_digest": "y"})
+    (judged,) = _of(MeasurementJudged, said)
+    assert not judged.is_accepted
+    assert judged.reason.startswith("exact_outputs: greedy tokens differ in 3 of 3 pairs")
+
+
+def test_arms_that_may_differ_are_not_asked_for_equal_tokens() -> None:
+    stage = Stage(template("a", is_exact=False))
+    stage.open()
+    said = _judged(stage, 1.4, candidate={"output_digest": "x"}, incumbent={"output_digest": "y"})
+    (judged,) = _of(MeasurementJudged, said)
+    assert judged.is_accepted
 
 
 def test_flags_come_before_the_judgement_that_they_decide() -> None:

@@ -376,7 +376,7 @@ def test_a_decision_is_refused_when_its_ground_moved(event: Event) -> None:
         shell.journal.decide(batch, late.watched_tags(batch), stage.clock.now())
 
 
-def test_a_vetoed_keep_is_revoked_and_what_stood_on_it_is_tried_again() -> None:
+def test_a_vetoed_keep_is_revoked_and_what_stood_on_it_is_rebuilt() -> None:
     stage = Stage(template("a"), template("b"))
     stage.open()
     stage.keep("a")
@@ -390,12 +390,11 @@ def test_a_vetoed_keep_is_revoked_and_what_stood_on_it_is_tried_again() -> None:
     tree = stage.state.tree
     assert tree.current_id == ROOT_ID
     assert tree.node(top.node_id).status is Status.REVOKED
-    stage.measure(1.9, "revalidation")
-    stage.turn()
-    assert not stage.state.is_ended, "a claim about a revoked stack is no end"
-    again = stage.keep("b", ratio=1.3)
+    assert not stage.has_request("revalidation"), "a claim about a revoked stack is no end"
+    again = stage.keep("rebuild_a003", ratio=1.3)
     assert (again.status, again.parent_id) == (Status.KEPT, ROOT_ID)
-    assert len(stage.state.tree.history("a")) == 1
+    assert again.edits == (Edit(key="s.b", value=True),)
+    assert len(stage.state.tree.history("a")) == len(stage.state.tree.history("b")) == 1
     assert stage.request("revalidation").asked.node_id == again.node_id
     stage.measure(1.3, "revalidation")
     said = stage.turn()

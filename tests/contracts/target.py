@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from arbor.core.accuracy import Gate, violations
+from arbor.events.settings import GateSettings
 from arbor.events.types import ActionTemplate, Edit, Hardware, Profile, WindowSample
 from arbor.targets.base import Server, ServerFailedError, Target
 from arbor.targets.workspace import Workspace
@@ -14,6 +16,7 @@ from arbor.targets.workspace import Workspace
 HARDWARE = Hardware(
     host="host", kind="cpu", device_name="processor", num_cores=4, memory_bytes=8 << 30
 )
+EXACT = Gate(GateSettings(), claims_exact=True)
 
 
 class Bench:
@@ -131,6 +134,10 @@ class TargetContract:
         assert sample.kl_mean_high == pytest.approx(0.0, abs=1e-9)
         assert sample.top1_agreement_ratio == 1.0
         assert sample.greedy_match_ratio == 1.0
+        assert {each.kind for each in sample.passes} == set(EXACT.settings.required_passes)
+        assert max(each.batch for each in sample.passes) > 1
+        assert sample.task is None or sample.task.score == sample.task.baseline_score > 0
+        assert violations(sample, EXACT) == ()
 
     def test_actions_show_their_witness(self, bench: Bench, server: Server) -> None:
         counted, configured = (
@@ -148,7 +155,9 @@ class TargetContract:
             assert counters_of(sample)[counted.witness.key] > 0
             # both claim to be exact
             assert sample.output_digest == before.output_digest
-            assert bench.target.accuracy(changed, reference).kl_mean_high < 1e-5
+            checked = bench.target.accuracy(changed, reference, EXACT)
+            assert violations(checked, EXACT) == ()
+            assert checked.kl_mean_high < 1e-5
             resolved = changed.resolved_config()
             assert [resolved[edit.key] for edit in values] == [edit.value for edit in values]
         with pytest.raises(ServerFailedError):

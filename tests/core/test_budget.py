@@ -65,6 +65,13 @@ def test_a_paused_campaign_that_is_resumed_goes_on_where_it_was() -> None:
     assert _elapsed_s(budget, 1005.0) == 35.0
 
 
+def test_a_pause_stops_the_clock_for_whoever_still_works() -> None:
+    said = [(0.0, BEGUN), (30.0, CampaignPaused(reason="x")), (90.0, SEEN)]
+    assert _elapsed_s(_budget(*said), 500.0) == 30.0
+    budget = _budget(*said, (600.0, CampaignResumed(reason="x")))
+    assert _elapsed_s(budget, 605.0) == 35.0
+
+
 def test_an_ended_campaign_spends_nothing_until_it_is_resumed() -> None:
     said = [(0.0, BEGUN), (80.0, CampaignEnded(reason="x", node_id="n000")), (85.0, SEEN)]
     assert _elapsed_s(_budget(*said), 500.0) == 80.0

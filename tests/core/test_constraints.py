@@ -2,7 +2,12 @@
 
 from arbor.core.constraints import Constraints
 from arbor.events.base import Event
-from arbor.events.limits import ActionVetoed, ConstraintLifted, ConstraintPublished
+from arbor.events.limits import (
+    ActionApproved,
+    ActionVetoed,
+    ConstraintLifted,
+    ConstraintPublished,
+)
 from arbor.events.types import ConstraintScope, Edit, Scalar
 from tests.fakes.recording import feed
 
@@ -75,6 +80,28 @@ def test_the_oldest_in_force_is_named() -> None:
     assert _blocking(_constraints(_published("c2"), _published("c1")), INT8) == "c2"
 
 
-def test_vetoes_are_remembered() -> None:
-    constraints = _constraints(ActionVetoed(action_id="a1", reason="no", by="human"))
-    assert constraints.vetoed == {"a1": "no"}
+def _banned(*events: Event) -> bool:
+    return _constraints(*events).ban("a1") is not None
+
+
+def test_a_veto_is_remembered_and_holds() -> None:
+    veto = ActionVetoed(action_id="a1", reason="no", by="human")
+    constraints = _constraints(veto)
+    assert constraints.vetoed == {"a1": [veto]}
+    assert constraints.ban("a1") == veto
+    assert constraints.ban("a2") is None
+    assert constraints.ban(None) is None
+
+
+def test_a_veto_by_a_constraint_holds_as_long_as_the_constraint() -> None:
+    veto = ActionVetoed(action_id="a1", reason="c1", by="critic", constraint_id="c1")
+    lifted = ConstraintLifted(constraint_id="c1", reason="fixed")
+    assert _banned(_published("c1"), veto)
+    assert not _banned(_published("c1"), veto, lifted)
+    human = ActionVetoed(action_id="a1", reason="no", by="human")
+    assert _banned(_published("c1"), veto, human, lifted), "another reason still holds"
+    assert _banned(_published("c1"), veto, lifted, _published("c1")), "it was published again"
+
+
+def test_an_approval_names_who_gave_it() -> None:
+    assert _constraints(ActionApproved(action_id="a1", by="ann")).approved == {"a1": "ann"}

@@ -1,5 +1,7 @@
 """Leases: many may share a host, one may have it alone, the dead hold nothing."""
 
+import pytest
+
 from arbor.core.leases import LeaseTable
 from arbor.events.base import Event
 from arbor.events.campaign import CampaignPaused, CampaignResumed
@@ -97,8 +99,13 @@ def test_the_driver_retires_a_specialist_whose_process_broke() -> None:
     assert set(table.held) == {"b"}
 
 
-def test_a_resumption_voids_everything() -> None:
-    said = [("bench", _taken("a", alone=True)), ("s1", _asked("b", "other"))]
-    assert _free(_table(*said, ("supervisor", CampaignPaused(reason="x")))) == (False, False)
-    table = _table(*said, ("supervisor", CampaignResumed(reason="x")))
+def test_a_new_driver_voids_everything() -> None:
+    table = _table(
+        ("bench", _taken("a", alone=True)), ("s1", _asked("b", "other")), ("supervisor", BORN)
+    )
     assert _free(table) == _free(table, "other") == (True, True)
+
+
+@pytest.mark.parametrize("event", [CampaignPaused(reason="x"), CampaignResumed(reason="x")])
+def test_who_measures_goes_on_through_a_pause_and_a_resumption(event: Event) -> None:
+    assert _free(_table(("bench", _taken("a", alone=True)), ("human", event))) == (False, False)

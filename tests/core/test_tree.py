@@ -1,5 +1,7 @@
 """The tree: what every event does to it, and what comes too late to do anything."""
 
+from dataclasses import replace
+
 from arbor.core.tree import ROOT_ID, Node, Status, Tree
 from arbor.events.base import Event
 from arbor.events.choice import ActionDispatched, ActionProposed, ActionScored, ActionWithdrawn
@@ -327,3 +329,41 @@ def test_history_is_in_order() -> None:
     second = ActionProposed(action_id="a2", template_id="a", node_id=ROOT_ID, reason="again")
     feed(tree, [second], first=9)
     assert [a.action_id for a in tree.history("a")] == ["a", "a2"]
+
+
+def _lossy_tree(*events: Event) -> Tree:
+    """A tree whose template ``b`` changes numerics."""
+    tree = Tree()
+    templates = [template("a"), template("b", is_exact=False), template("c")]
+    feed(tree, [started(templates, Settings()), *events])
+    return tree
+
+
+def test_a_path_claims_to_be_exact_when_all_of_it_does() -> None:
+    path = [*_keep("a", "n1"), *_keep("b", "n2", "n1"), *_keep("c", "n3", "n2")]
+    tree = _lossy_tree(*path)
+    assert [tree.claims_exact(n) for n in (ROOT_ID, "n1", "n2", "n3")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert tree.exact_prefix("n3").node_id == "n1"
+    assert tree.exact_prefix("n1").node_id == "n1"
+    assert _lossy_tree(*_keep("b", "n1")).exact_prefix("n1").node_id == ROOT_ID
+
+
+def test_a_change_that_no_template_speaks_for_claims_nothing() -> None:
+    tree = _lossy_tree(*_keep("a", "n1"))
+    tree.nodes["n1"] = replace(tree.nodes["n1"], template_id=None)
+    assert not tree.claims_exact("n1")
+    tree.nodes["n1"] = replace(tree.nodes["n1"], template_id="z")
+    assert not tree.claims_exact("n1")
+
+
+def test_the_best_exact_part_is_the_one_with_the_greatest_gain() -> None:
+    tree = _lossy_tree(*_keep("a", "n1"), *_keep("c", "n2", "n1"))
+    assert tree.exact_prefix("n2").node_id == "n2"
+    worse = EFFECT.model_copy(update={"ratio": 0.9})
+    tree.nodes["n2"] = replace(tree.nodes["n2"], effect=worse)
+    assert tree.exact_prefix("n2").node_id == "n1"

@@ -10,6 +10,7 @@ from arbor.actors.orchestrator import Orchestrator
 from arbor.actors.shell import ReactorShell
 from arbor.actors.supervisor import Supervisor
 from arbor.core.clock import VirtualClock
+from arbor.core.distances import summarise
 from arbor.core.measure.interval import Series, series_effect
 from arbor.core.requests import Request
 from arbor.core.state import CampaignState
@@ -28,13 +29,16 @@ from arbor.events.outcome import Crashed
 from arbor.events.requests import Purpose
 from arbor.events.settings import MeasureSettings, Settings
 from arbor.events.types import (
+    AccuracyPass,
     AccuracySample,
     ActionTemplate,
     CategoryShare,
     Edit,
     Hardware,
     Layer,
+    PassKind,
     Profile,
+    PromptDistance,
     WindowSample,
 )
 from arbor.events.work import AttemptStarted, PatchProposed
@@ -75,23 +79,64 @@ def window(throughput_tok_s: float, **fields: object) -> WindowSample:
         "num_failed": 0,
         "num_input_tokens": 80,
         "num_output_tokens": 100,
-        "duration_s": 1.0,
+        "duration_s": 100.0 / throughput_tok_s,
         "throughput_tok_s": throughput_tok_s,
     }
     return WindowSample.model_validate(own | fields)
 
 
-def accuracy_sample(kl: float = 0.0, **fields: object) -> AccuracySample:
-    """Return a sample at a distance from the baseline."""
-    own: dict[str, object] = {
-        "num_tokens": 512,
-        "kl_mean": kl,
-        "kl_mean_high": kl,
-        "top1_agreement_ratio": 1.0,
-        "nll_delta": 0.0,
-        "max_logprob_delta": 0.0,
-    }
-    return AccuracySample.model_validate(own | fields)
+def accuracy_pass(
+    kind: PassKind,
+    kls: Sequence[float],
+    *,
+    num_tokens: int = 64,
+    num_equal: int | None = None,
+    nll_delta: float = 0.0,
+    num_task_hits: int = 60,
+) -> AccuracyPass:
+    """Return a pass with a prompt for each divergence, alike in everything else."""
+    return AccuracyPass(
+        kind=kind,
+        batch=8 if kind == "batched" else 1,
+        context_tokens=num_tokens,
+        prompts=tuple(
+            PromptDistance(
+                num_tokens=num_tokens,
+                kl_mean=kl,
+                num_top1_equal=num_tokens if num_equal is None else num_equal,
+                nll_delta=nll_delta,
+                max_logprob_delta=abs(nll_delta),
+                num_task_hits=num_task_hits,
+                num_baseline_task_hits=60,
+            )
+            for kl in kls
+        ),
+    )
+
+
+def accuracy_sample(
+    kl: float = 0.0,
+    *,
+    kinds: Sequence[PassKind] = ("single", "batched", "long"),
+    num_prompts: int = 8,
+    greedy_match_ratio: float | None = 1.0,
+    alpha: float = 0.05,
+    num_equal: int | None = None,
+    nll_delta: float = 0.0,
+    num_task_hits: int = 60,
+) -> AccuracySample:
+    """Return a sample at a distance from the baseline, the same one in all prompts."""
+    passes = [
+        accuracy_pass(
+            kind,
+            [kl] * num_prompts,
+            num_equal=num_equal,
+            nll_delta=nll_delta,
+            num_task_hits=num_task_hits,
+        )
+        for kind in kinds
+    ]
+    return summarise(passes, alpha=alpha, greedy_match_ratio=greedy_match_ratio, task_name="top1")
 
 
 def started(templates: Sequence[ActionTemplate], settings: Settings) -> CampaignStarted:
@@ -271,7 +316,7 @@ class Stage:
         """Answer the request for a calibration of noise."""
         request = self.begin("noise")
         self.clock.sleep(duration_s)
-        self.say(*self._pairs(request, 1.0, {}), actor="bench")
+        self.say(*self._pairs(request, 1.0, {}, {}), actor="bench")
         effect = series_effect(Series.of(SPREAD), 0.05, start_sd=0.0)
         own = {"effect": effect, "mde_ratio": 1.03}
         self.say(
@@ -292,15 +337,20 @@ class Stage:
         *,
         has_witness: bool = True,
         candidate: dict[str, object] | None = None,
+        incumbent: dict[str, object] | None = None,
     ) -> None:
         """Answer a request for a benchmark with three pairs around a ratio."""
         request = self.begin(purpose)
         self.clock.sleep(3.0)
-        self.say(*self._pairs(request, ratio, candidate or {}), actor="bench")
+        self.say(*self._pairs(request, ratio, candidate or {}, incumbent or {}), actor="bench")
         self.say(self._result(request, ratio, has_witness=has_witness), actor="bench")
 
     def _pairs(
-        self, request: Request, ratio: float, candidate: dict[str, object]
+        self,
+        request: Request,
+        ratio: float,
+        candidate: dict[str, object],
+        incumbent: dict[str, object],
     ) -> list[PairMeasured]:
         return [
             PairMeasured.model_validate(
@@ -310,7 +360,7 @@ class Stage:
                     "start": 1,
                     "is_candidate_first": number % 2 == 1,
                     "candidate": window(100.0 * ratio * math.exp(deviation), **candidate),
-                    "incumbent": window(100.0),
+                    "incumbent": window(100.0, **incumbent),
                     "log_ratio": math.log(ratio) + deviation,
                 }
             )

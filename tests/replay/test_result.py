@@ -7,10 +7,13 @@ import pytest
 
 from arbor.core.tree import Status
 from arbor.events.base import Recorded
+from arbor.events.campaign import CampaignStarted
 from arbor.events.errors import InvalidInputError
 from arbor.events.evidence import AccuracyMeasured, BenchmarkMeasured
 from arbor.events.outcome import ActionKept
 from arbor.replay.reading import open_campaign
+from arbor.replay.report import markdown_report
+from arbor.replay.report_html import html_report
 from arbor.replay.result import (
     RunFacts,
     build_result,
@@ -21,7 +24,7 @@ from arbor.replay.result import (
 )
 from arbor.replay.result_models import Result
 from arbor.replay.story import Story
-from tests.replay.recorded import DOWNTIME_S
+from tests.replay.recorded import DOWNTIME_S, changed
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +62,47 @@ def test_accuracy_is_that_of_the_final_node(result: Result, history: tuple[Recor
     assert result.accuracy.kl_mean_high == samples[-1].kl_mean_high
     assert result.accuracy.within_gate
     assert result.accuracy.is_exact
+    assert result.accuracy.top1_agreement_low_ratio == samples[-1].top1_agreement_low_ratio
+    assert result.accuracy.task == samples[-1].task
+    assert (result.accuracy.batches, result.accuracy.context_tokens) == ((1, 8), 1024)
+
+
+def test_exact_part_of_an_exact_stack_is_the_whole(result: Result) -> None:
+    kept = [n for n in result.nodes if n.status is Status.KEPT and n.parent_id is not None]
+    assert result.exact.is_whole
+    assert result.exact.node_id == result.final_node_id
+    assert result.exact.commit == result.final_commit
+    assert result.exact.num_actions == len(kept)
+    assert result.exact.estimated_ratio == result.exact.whole_estimated_ratio > 1.0
+    assert all(n.claims_exact for n in kept)
+
+
+def test_exact_part_ends_before_the_first_change_of_numerics(
+    history: tuple[Recorded, ...], result: Result
+) -> None:
+    """The same campaign, had the template of its last keep said that it changes numerics."""
+    last = next(n for n in result.nodes if n.node_id == result.final_node_id)
+    position, started = next(
+        (r.position, r.event) for r in history if isinstance(r.event, CampaignStarted)
+    )
+    actions = tuple(
+        t.model_copy(update={"is_exact": t.template_id != last.template_id})
+        for t in started.actions
+    )
+    story = Story()
+    for recorded in changed(history, position, actions=actions):
+        story.apply(recorded)
+    lossy = result_of(story, "c", "0" * 64, RunFacts())
+    assert lossy.accuracy is not None
+    assert not lossy.accuracy.is_exact
+    assert not lossy.exact.is_whole
+    assert lossy.exact.node_id == last.parent_id
+    assert lossy.exact.estimated_ratio < lossy.exact.whole_estimated_ratio
+    page = html_report(lossy, story, "DIR")
+    markdown = markdown_report(lossy, story, "DIR")
+    for text in (page, markdown):
+        assert f"up to {last.parent_id}" in text
+        assert f"{lossy.exact.estimated_ratio:.3f}x as the product" in text
 
 
 def test_counts_and_nodes(result: Result, history: tuple[Recorded, ...]) -> None:

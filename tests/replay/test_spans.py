@@ -5,7 +5,7 @@ import pytest
 from arbor.core.budget import Budget
 from arbor.core.clock import VirtualClock
 from arbor.events.base import Draft, Event
-from arbor.events.campaign import CampaignEnded, CampaignResumed, CampaignStarted
+from arbor.events.campaign import CampaignEnded, CampaignPaused, CampaignResumed, CampaignStarted
 from arbor.events.ids import uuid7
 from arbor.events.life import HealthReported, IncarnationStarted, LeaseReleased, LeaseTaken
 from arbor.events.memory import MemoryLog
@@ -91,6 +91,19 @@ def test_downtime_counts_for_nothing() -> None:
     assert spent.time.seconds[OWN] == 3.0
     assert spent.time.num_sessions == 2
     assert spent.budget.elapsed_s(spent.clock.now()) == 9.0
+
+
+def test_a_pause_counts_for_nothing_and_what_is_measured_goes_on() -> None:
+    spent = Spent()
+    spent.then(0, STARTED)
+    spent.then(1, lease("a", "benchmark", exclusive=True), "bench")
+    spent.then(4, CampaignPaused(reason="lunch"), "human:ann")
+    spent.then(600, HealthReported(subject="s", is_healthy=True, detail=""), "bench")
+    spent.then(1, CampaignResumed(reason="back"), "human:ann")
+    spent.then(3, released("a"), "bench")
+    spent.then(2, CampaignEnded(reason="r", node_id="n000"))
+    assert spent.time.seconds == {OWN: 3.0, "benchmark": 7.0}
+    assert spent.budget.elapsed_s(spent.clock.now()) == 10.0
 
 
 def test_leases_of_a_dead_worker_are_void() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from arbor.core.layout import CampaignDirectory
 from arbor.events.base import Recorded
-from arbor.events.campaign import CampaignEnded, CampaignResumed
+from arbor.events.campaign import CampaignEnded
 from arbor.events.choice import ActionDispatched, ActionWithdrawn
 from arbor.events.evidence import PairMeasured
 from arbor.events.judgement import MeasurementJudged
@@ -55,10 +55,14 @@ def _require_once(recorded: list[Recorded]) -> None:
         assert set(counted.values()) <= {1}, counted.most_common(3)
     assert set(judged) <= set(asked)
     dispatches = Counter(event.action_id for event in only(recorded, ActionDispatched))
+    kept_actions = {event.action_id for event in only(recorded, ActionKept)}
     outcomes = Counter(
         r.event.action_id
         for r in recorded
-        if isinstance(r.event, _OUTCOMES) and r.event.action_id in dispatches
+        if isinstance(r.event, _OUTCOMES)
+        and r.event.action_id in dispatches
+        # A veto of a keep is no second outcome: the keep is revoked.
+        and not (isinstance(r.event, ActionVetoed) and r.event.action_id in kept_actions)
     )
     assert outcomes == dispatches
 
@@ -74,11 +78,12 @@ def _require_leases(recorded: list[Recorded]) -> None:
             assert len(held) == 1 or not is_alone, f"{event} overlaps {held}"
         elif isinstance(event, LeaseReleased):
             held.pop(event.lease_id, None)
+        elif isinstance(event, IncarnationStarted) and each.actor == "supervisor":
+            # A new driver: all were ended with the one before.
+            held = {}
         elif isinstance(event, IncarnationStarted | SpecialistRetired):
             # Whoever held it is dead, or done.
             held = {key: value for key, value in held.items() if value[0] != each.actor}
-        elif isinstance(event, CampaignResumed):
-            held = {}
         elif isinstance(event, PairMeasured):
             assert list(held.values()) == [("bench", True)], f"{each.position}: {held}"
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from arbor.core.accuracy import Gate, violations
+from arbor.events.settings import GateSettings
 from arbor.targets.base import ServerFailedError
 from arbor.targets.landscape import LandscapeTarget
 from arbor.targets.landscape_config import LandscapeConfig, Noise
@@ -50,6 +52,10 @@ def test_lossy_switches_cost_accuracy(bench: Bench) -> None:
     assert sample.kl_mean == pytest.approx(0.0016)
     assert sample.kl_mean_high > sample.kl_mean
     assert sample.top1_agreement_ratio < 1.0
+    assert violations(sample, Gate(GateSettings(), claims_exact=False)) == ()
+    assert violations(sample, Gate(GateSettings(), claims_exact=True))[0].startswith(
+        "67.03% of the greedy tokens"
+    )
     assert [bench.actions()[name].is_exact for name in ("fast", "lossy", "liar")] == [
         True,
         False,

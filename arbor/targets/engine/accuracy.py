@@ -1,36 +1,43 @@
-"""The accuracy check: fixed prompts, teacher-forced, one by one and as a full batch."""
+"""The accuracy check: fixed prompts, teacher-forced one by one, as a full batch, and long ones."""
 
 import json
 import zlib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
-
+from arbor.core.accuracy import Gate, Verdict, outlook
+from arbor.core.distances import summarise
 from arbor.events.errors import InvalidInputError
-from arbor.events.types import AccuracySample, Value
-from arbor.targets.engine.distance import compare, worst
-from arbor.targets.engine.model_folder import inspect_model
+from arbor.events.types import AccuracyPass, AccuracySample, PassKind, PromptDistance
+from arbor.targets.engine.accuracy_prompts import CheckSettings, Prompts, make_prompts
+from arbor.targets.engine.distance import Scores, prompt_distance
 from arbor.targets.engine.process import EngineServer
-from arbor.targets.engine.trace import build_trace
 
-# Seeds of the prompts, far from those of windows.
-_SEED = 2_000_000_000
+TASK = "planted_successor_top1"
+"""Share of positions where the likeliest planted successor is the model's likeliest token."""
+
 _NUM_GREEDY = 4
 _NUM_GREEDY_PROMPT_TOKENS = 32
 _NUM_GREEDY_TOKENS = 24
+# A check looks at its first prompts, and at all of them when those leave it open.
+_NUM_LOOKS = 2
+# Miscoverage of intervals when nobody stops early.
+_ALPHA = 0.05
 
 
-class CheckSettings(Value):
-    """How much is compared; the default predicts 1,248 tokens."""
+@dataclass(frozen=True)
+class _Plan:
+    """One pass: which prompts, how many at once, and after how many it may end."""
 
-    num_sequences: int = Field(default=12, ge=2)
-    num_tokens: int = Field(default=105, ge=16)
-    """Length of a sequence; its first token is not predicted."""
-    num_decode: int = Field(default=24, ge=1)
-    """Predictions of a sequence that come from decode steps, the others from its prefill."""
-    batch: int = Field(default=8, ge=2)
-    """Sequences scored together in the second pass; the first takes them one by one."""
+    kind: PassKind
+    prompts: Prompts
+    reference: list[Scores]
+    batch: int
+    looks: tuple[int, ...]
 
 
 class AccuracyCheck:
@@ -40,24 +47,17 @@ class AccuracyCheck:
         settings: how much is compared.
         model: folder of the model.
         successors: table that prompts follow; None for a model that was not planted.
+        concurrency: requests that the benchmark keeps open.
     """
 
-    def __init__(self, settings: CheckSettings, model: Path, successors: Any) -> None:
+    def __init__(
+        self, settings: CheckSettings, model: Path, successors: Any, concurrency: int
+    ) -> None:
         self._settings = settings
-        architecture = inspect_model(model)
-        limit = min(settings.num_tokens, architecture.max_positions)
-        # the third request of a trace has a long prompt without the shared prefix
-        self._sequences = [
-            list(
-                build_trace(
-                    _SEED + index,
-                    num_requests=3,
-                    vocab_size=architecture.vocab_size,
-                    successors=successors,
-                )[2].prompt[:limit]
-            )
-            for index in range(settings.num_sequences)
-        ]
+        self._successors = successors
+        self._batch = max(settings.batch or concurrency, 2)
+        self._short, self._long = make_prompts(settings, model, successors)
+        self._parsed: tuple[bytes, dict[str, Any]] | None = None
 
     def reference(self, server: EngineServer) -> bytes:
         """Return the server's scores, one sequence at a time, and greedy answers.
@@ -66,47 +66,122 @@ class AccuracyCheck:
             ServerFailedError: the server failed or hung.
         """
         answers = {
-            "sequences": self._sequences,
-            "scores": self._score(server, 1),
+            "prompts": self._asked(),
+            "short": self._short.score(server, 0, len(self._short.sequences), 1),
+            "long": self._long.score(server, 0, len(self._long.sequences), 1),
             "greedy": self._greedy(server),
         }
-        return zlib.compress(json.dumps(answers).encode())
+        return zlib.compress(json.dumps(answers).encode(), 1)
 
-    def accuracy(self, server: EngineServer, reference: bytes) -> AccuracySample:
-        """Return the worse of the distances at batch 1 and at a full batch.
+    def accuracy(
+        self, server: EngineServer, reference: bytes, gate: Gate | None
+    ) -> AccuracySample:
+        """Return the distances one by one, at the benchmark's batch and in long contexts.
+
+        Args:
+            server: what is checked.
+            reference: what ``reference`` gave on the baseline.
+            gate: bounds at which to stop early, once they clearly hold or clearly fail; everything
+                is compared when None.
 
         Raises:
             InvalidInputError: the reference was taken with other prompts.
             ServerFailedError: the server failed or hung.
         """
-        expected = json.loads(zlib.decompress(reference))
-        if expected["sequences"] != self._sequences:
-            raise InvalidInputError("the accuracy reference was taken with other prompts")
-        pairs = [
-            (ours, theirs)
-            for first, second in zip(expected["greedy"], self._greedy(server), strict=True)
-            for ours, theirs in zip(first, second, strict=True)
-        ]
-        match = sum(ours == theirs for ours, theirs in pairs) / len(pairs)
-        return worst(
-            [
-                compare(expected["scores"], self._score(server, batch), match)
-                for batch in (1, self._settings.batch)
-            ]
+        expected = self._expected(reference)
+        # cheapest first: a stack that claims to be exact fails by its first other token
+        greedy = _match(expected["greedy"], self._greedy(server))
+        passes: list[AccuracyPass] = []
+        for plan in self._plans(server, expected, is_whole=gate is None):
+            measured, verdict = self._measure(server, plan, gate, greedy)
+            passes.append(measured)
+            if gate is not None and verdict != "holds":
+                break
+        return self._summarise(passes, gate, greedy)
+
+    def _plans(
+        self, server: EngineServer, expected: dict[str, Any], *, is_whole: bool
+    ) -> tuple[_Plan, ...]:
+        settings = self._settings
+        num_slots = int(server.resolved_config()["application.max_num_seqs"])
+        batch = min(self._batch, num_slots)
+        # whole batches, so that the first look has the benchmark's batch size
+        num_full = -(-settings.num_first // batch) * batch
+
+        def plan(kind: PassKind, prompts: Prompts, name: str, batch: int, first: int) -> _Plan:
+            number = len(prompts.sequences)
+            looks = (number,) if is_whole or first >= number else (first, number)
+            return _Plan(kind, prompts, expected[name], batch, looks)
+
+        return (
+            plan("single", self._short, "short", 1, settings.num_first),
+            plan("batched", self._short, "short", batch, num_full),
+            plan("long", self._long, "long", 1, settings.num_long_first),
         )
 
-    def _score(self, server: EngineServer, batch: int) -> Any:
-        body = {
-            "sequences": self._sequences,
-            "num_decode": self._settings.num_decode,
-            "batch": batch,
-        }
-        server.ask("accuracy", "POST", "/reset")
-        return server.ask("accuracy", "POST", "/score", body)["results"]
+    def _measure(
+        self, server: EngineServer, plan: _Plan, gate: Gate | None, greedy: float
+    ) -> tuple[AccuracyPass, Verdict | None]:
+        """Score prompts until the gate's bounds clearly hold or clearly fail, or none are left."""
+        done: tuple[PromptDistance, ...] = ()
+        for stop in plan.looks:
+            measured = self._extended(server, plan, done, stop)
+            done = measured.prompts
+            if gate is not None:
+                part = self._summarise([measured], gate, greedy)
+                if (verdict := outlook(part, gate.of_one_pass())) is not None:
+                    return measured, verdict
+        return measured, None
+
+    def _extended(
+        self, server: EngineServer, plan: _Plan, done: tuple[PromptDistance, ...], stop: int
+    ) -> AccuracyPass:
+        """Return a pass whose prompts up to ``stop`` are scored, of which some are done."""
+        start = len(done)
+        found = plan.prompts.score(server, start, stop, plan.batch)
+        pairs = enumerate(zip(plan.reference[start:stop], found, strict=True), start)
+        more = (
+            prompt_distance(ours, theirs, plan.prompts.likeliest(index, self._successors))
+            for index, (ours, theirs) in pairs
+        )
+        return AccuracyPass(
+            kind=plan.kind,
+            batch=min(plan.batch, stop),
+            context_tokens=max(map(len, plan.prompts.sequences[:stop])),
+            prompts=(*done, *more),
+        )
+
+    def _summarise(
+        self, passes: Sequence[AccuracyPass], gate: Gate | None, greedy: float
+    ) -> AccuracySample:
+        # every look may end a pass, so each gets its part of the miscoverage
+        alpha = _ALPHA if gate is None else gate.settings.alpha / _NUM_LOOKS
+        return summarise(
+            passes,
+            alpha=alpha,
+            greedy_match_ratio=greedy,
+            task_name=None if self._successors is None else TASK,
+        )
+
+    def _asked(self) -> list[Any]:
+        return [
+            [prompts.sequences, prompts.num_scored, prompts.num_decode]
+            for prompts in (self._short, self._long)
+        ]
+
+    def _expected(self, reference: bytes) -> dict[str, Any]:
+        """Return the parsed reference, which is the same one all through a campaign."""
+        if self._parsed is None or self._parsed[0] != reference:
+            answers = json.loads(zlib.decompress(reference))
+            if answers.get("prompts") != self._asked():
+                raise InvalidInputError("the accuracy reference was taken with other prompts")
+            self._parsed = (reference, answers)
+        return self._parsed[1]
 
     def _greedy(self, server: EngineServer) -> list[list[int]]:
-        answers = []
-        for tokens in self._sequences[:_NUM_GREEDY]:
+        """Return free-running greedy answers to a few prompts that are open at the same time."""
+
+        def ask(tokens: list[int]) -> list[int]:
             body = {
                 "prompt": tokens[:_NUM_GREEDY_PROMPT_TOKENS],
                 "max_tokens": _NUM_GREEDY_TOKENS,
@@ -114,5 +189,18 @@ class AccuracyCheck:
                 "ignore_eos": True,
             }
             answer = server.ask("accuracy", "POST", "/v1/completions", body)
-            answers.append(answer["choices"][0]["token_ids"])
-        return answers
+            chosen: list[int] = answer["choices"][0]["token_ids"]
+            return chosen
+
+        with ThreadPoolExecutor(_NUM_GREEDY) as pool:
+            return list(pool.map(ask, self._short.sequences[:_NUM_GREEDY]))
+
+
+def _match(expected: list[list[int]], found: list[list[int]]) -> float:
+    """Return the share of equal tokens; one that is missing differs."""
+    is_equal = [
+        bool(our == their)
+        for ours, theirs in zip(expected, found, strict=True)
+        for our, their in zip_longest(ours, theirs)
+    ]
+    return sum(is_equal) / len(is_equal)

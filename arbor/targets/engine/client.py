@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import aiohttp
@@ -18,8 +19,9 @@ _TIMEOUT_S = 600.0
 
 @dataclass(frozen=True)
 class Quantiles:
-    """Quantiles of a latency in milliseconds; zero if nothing was measured."""
+    """Mean and quantiles of a latency in milliseconds; zero if nothing was measured."""
 
+    mean_ms: float
     p50_ms: float
     p95_ms: float
     p99_ms: float
@@ -30,28 +32,43 @@ class LoadResult:
     """What playing a trace gave.
 
     Attributes:
-        completed: requests that ended with all their tokens.
+        completed: requests that the server ended well, short answers and empty ones too.
         failed: the others.
+        rejected: failed requests that the server refused with an HTTP error of the client.
+        empty: completed requests without a token.
         errors: one line for each distinct failure.
+        total_input_tokens: prompt tokens of completed requests as the server counts them.
+        total_output_tokens: tokens of completed requests that arrived.
         duration_s: first request sent to last token received, wall clock.
         output_throughput_tok_s: output tokens per second of the duration.
+        num_chunks: events with tokens.
+        num_concurrent_max: most requests that were open at once.
         ttft: time to first token.
-        tpot: time per output token after the first, one value per request.
+        tpot: time per output token after the first, one value per request; the mean is over
+            tokens, so that it adds up to the whole.
         itl: gaps between the events of a stream.
+        e2e: request sent to its last token.
+        first_tenth_ratio: time of the first tenth of the tokens over a tenth of the duration.
         token_digests: SHA-256 of each request's token ids in trace order; empty if it failed.
         client_cpu_s: CPU seconds of the client's thread.
     """
 
     completed: int
     failed: int
+    rejected: int
+    empty: int
     errors: tuple[str, ...]
     total_input_tokens: int
     total_output_tokens: int
     duration_s: float
     output_throughput_tok_s: float
+    num_chunks: int
+    num_concurrent_max: int
     ttft: Quantiles
     tpot: Quantiles
     itl: Quantiles
+    e2e: Quantiles
+    first_tenth_ratio: float
     token_digests: tuple[str, ...]
     client_cpu_s: float
 
@@ -62,46 +79,88 @@ class _Stream:
 
     num_input: int
     tokens: list[int] = field(default_factory=list)
-    first_s: float = 0.0
-    last_s: float = 0.0
-    gaps_s: list[float] = field(default_factory=list)
+    arrivals: list[tuple[float, int]] = field(default_factory=list)
+    """Time and number of tokens of each event."""
     sent_s: float = 0.0
     error: str = ""
+    is_rejected: bool = False
     is_done: bool = False
+
+    @property
+    def first_s(self) -> float:
+        return self.arrivals[0][0] if self.arrivals else self.sent_s
+
+    @property
+    def last_s(self) -> float:
+        return self.arrivals[-1][0] if self.arrivals else self.sent_s
+
+    def gaps_s(self) -> list[float]:
+        """Return the time between the events."""
+        times = [when for when, _ in self.arrivals]
+        return [later - earlier for earlier, later in pairwise(times)]
 
     def take(self, event: bytes, now_s: float) -> None:
         """Read one event's data."""
         if event == b"[DONE]":
             self.is_done = True
             return
-        choices = json.loads(event)["choices"]
+        message = json.loads(event)
+        if message.get("usage"):
+            self.num_input = message["usage"]["prompt_tokens"]
+        choices = message["choices"]
         new = choices[0]["token_ids"] if choices else []
-        if not new:
-            return
-        if self.tokens:
-            self.gaps_s.append(now_s - self.last_s)
-        else:
-            self.first_s = now_s
-        self.last_s = now_s
-        self.tokens.extend(new)
+        if new:
+            self.arrivals.append((now_s, len(new)))
+            self.tokens.extend(new)
+
+
+class _Gate:
+    """Counts the requests that are open."""
+
+    def __init__(self) -> None:
+        self.num_open = 0
+        self.num_max = 0
+
+    def __enter__(self) -> None:
+        self.num_open += 1
+        self.num_max = max(self.num_max, self.num_open)
+
+    def __exit__(self, *_: object) -> None:
+        self.num_open -= 1
 
 
 def run_load(
-    trace: Sequence[TraceRequest], *, port: int, host: str = "127.0.0.1", concurrency: int = 24
+    trace: Sequence[TraceRequest],
+    *,
+    port: int,
+    host: str = "127.0.0.1",
+    concurrency: int = 24,
+    limit_s: float = _TIMEOUT_S,
 ) -> LoadResult:
     """Play a trace in order with so many requests open at once; blocks, from any thread.
 
     A failed request is a result and not an exception.
+
+    Args:
+        trace: the requests.
+        port: where the server listens.
+        host: where the server listens.
+        concurrency: requests to keep open.
+        limit_s: a request that takes longer has failed.
     """
+    url = f"http://{host}:{port}/v1/completions"
     with asyncio.Runner() as runner:
-        return runner.run(_play(trace, f"http://{host}:{port}/v1/completions", concurrency))
+        return runner.run(_play(trace, url, concurrency, limit_s))
 
 
-async def _play(trace: Sequence[TraceRequest], url: str, concurrency: int) -> LoadResult:
+async def _play(
+    trace: Sequence[TraceRequest], url: str, concurrency: int, limit_s: float
+) -> LoadResult:
     streams = [_Stream(len(request.prompt)) for request in trace]
     bodies = [json.dumps(request.body()).encode() for request in trace]
     todo = iter(range(len(trace)))
-    timeout = aiohttp.ClientTimeout(total=_TIMEOUT_S)
+    gate = _Gate()
+    timeout = aiohttp.ClientTimeout(total=limit_s)
     # No cookies, redirects or decompression: an engine sends none.
     async with aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0),
@@ -112,7 +171,8 @@ async def _play(trace: Sequence[TraceRequest], url: str, concurrency: int) -> Lo
 
         async def work() -> None:
             for index in todo:
-                await _one(session, url, bodies[index], streams[index])
+                with gate:
+                    await _one(session, url, bodies[index], streams[index])
 
         started_s, started_cpu_s = time.perf_counter(), time.thread_time()
         async with asyncio.TaskGroup() as group:
@@ -120,8 +180,7 @@ async def _play(trace: Sequence[TraceRequest], url: str, concurrency: int) -> Lo
                 group.create_task(work())
         duration_s = time.perf_counter() - started_s
         client_cpu_s = time.thread_time() - started_cpu_s
-    expected = [request.max_tokens for request in trace]
-    return _summary(streams, expected, duration_s, client_cpu_s)
+    return _summary(streams, started_s, duration_s, client_cpu_s, gate.num_max)
 
 
 async def _one(session: aiohttp.ClientSession, url: str, body: bytes, stream: _Stream) -> None:
@@ -132,6 +191,7 @@ async def _one(session: aiohttp.ClientSession, url: str, body: bytes, stream: _S
             if response.status != 200:
                 text = " ".join((await response.text()).split())
                 stream.error = f"HTTP {response.status}: {text[:200]}"
+                stream.is_rejected = 400 <= response.status < 500
                 return
             rest = b""
             async for piece in response.content.iter_any():
@@ -145,34 +205,53 @@ async def _one(session: aiohttp.ClientSession, url: str, body: bytes, stream: _S
 
 
 def _summary(
-    streams: list[_Stream], expected: list[int], duration_s: float, client_cpu_s: float
+    streams: list[_Stream],
+    started_s: float,
+    duration_s: float,
+    client_cpu_s: float,
+    num_concurrent_max: int,
 ) -> LoadResult:
-    for stream, count in zip(streams, expected, strict=True):
+    for stream in streams:
         if not stream.error and not stream.is_done:
             stream.error = "stream ended without [DONE]"
-        if not stream.error and len(stream.tokens) != count:
-            stream.error = f"{len(stream.tokens)} of {count} tokens"
     good = [stream for stream in streams if not stream.error]
+    several = [stream for stream in good if len(stream.tokens) > 1]
     num_output = sum(len(stream.tokens) for stream in good)
-    per_token = [
-        (stream.last_s - stream.first_s) / (len(stream.tokens) - 1)
-        for stream in good
-        if len(stream.tokens) > 1
-    ]
+    decode_s = sum(stream.last_s - stream.first_s for stream in several)
+    num_decoded = sum(len(stream.tokens) - 1 for stream in several)
     return LoadResult(
         completed=len(good),
         failed=len(streams) - len(good),
+        rejected=sum(stream.is_rejected for stream in streams),
+        empty=sum(not stream.tokens for stream in good),
         errors=tuple(sorted({stream.error for stream in streams if stream.error})),
         total_input_tokens=sum(stream.num_input for stream in good),
         total_output_tokens=num_output,
         duration_s=duration_s,
         output_throughput_tok_s=num_output / duration_s,
+        num_chunks=sum(len(stream.arrivals) for stream in good),
+        num_concurrent_max=num_concurrent_max,
         ttft=_quantiles([stream.first_s - stream.sent_s for stream in good]),
-        tpot=_quantiles(per_token),
-        itl=_quantiles([gap for stream in good for gap in stream.gaps_s]),
+        tpot=_quantiles(
+            [(s.last_s - s.first_s) / (len(s.tokens) - 1) for s in several],
+            mean_s=decode_s / max(num_decoded, 1),
+        ),
+        itl=_quantiles([gap for stream in good for gap in stream.gaps_s()]),
+        e2e=_quantiles([stream.last_s - stream.sent_s for stream in good]),
+        first_tenth_ratio=_first_tenth_ratio(good, started_s, duration_s),
         token_digests=tuple(_digest(stream) for stream in streams),
         client_cpu_s=client_cpu_s,
     )
+
+
+def _first_tenth_ratio(streams: list[_Stream], started_s: float, duration_s: float) -> float:
+    arrivals = sorted(arrival for stream in streams for arrival in stream.arrivals)
+    wanted = sum(num for _, num in arrivals) / 10.0
+    for when, num in arrivals:
+        wanted -= num
+        if wanted <= 0:
+            return (when - started_s) / (duration_s / 10.0)
+    return 0.0
 
 
 def _digest(stream: _Stream) -> str:
@@ -181,8 +260,9 @@ def _digest(stream: _Stream) -> str:
     return hashlib.sha256(" ".join(map(str, stream.tokens)).encode()).hexdigest()
 
 
-def _quantiles(seconds: list[float]) -> Quantiles:
+def _quantiles(seconds: list[float], mean_s: float | None = None) -> Quantiles:
     if not seconds:
-        return Quantiles(0.0, 0.0, 0.0)
-    values: Any = np.quantile(np.asarray(seconds) * 1e3, (0.5, 0.95, 0.99))
-    return Quantiles(*(float(value) for value in values))
+        return Quantiles(0.0, 0.0, 0.0, 0.0)
+    values_ms: Any = np.asarray(seconds) * 1e3
+    mean_ms = float(values_ms.mean()) if mean_s is None else mean_s * 1e3
+    return Quantiles(mean_ms, *(float(q) for q in np.quantile(values_ms, (0.5, 0.95, 0.99))))

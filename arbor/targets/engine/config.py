@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic import Field
 
 from arbor.events.types import Value
-from arbor.targets.engine.accuracy import CheckSettings
+from arbor.targets.engine.accuracy_prompts import CheckSettings
 from arbor.targets.engine.model_cache import SyntheticModel
 
 

@@ -1,4 +1,4 @@
-"""Distance between two teacher-forced scorings of the same tokens.
+"""Distance between two teacher-forced scorings of one prompt.
 
 With p the reference's and q the candidate's next-token distribution at a position, and S the
 tokens that both report among their K likeliest::
@@ -7,80 +7,60 @@ tokens that both report among their K likeliest::
     p_rest = 1 - sum_{i in S} p_i,   q_rest = 1 - sum_{i in S} q_i
 
 By the log-sum inequality KL_S is at most KL(p || q); the lumped tail hides only how mass moves
-among unlikely tokens, which the log-likelihood of the given tokens shows beside it. The interval
-of the mean treats a sequence, not a token, as the unit, since tokens of a sequence are dependent:
-``mean + t(0.975, n - 1) * sd / sqrt(n)`` over the n means of sequences.
+among unlikely tokens, which the log-likelihood of the given tokens shows beside it.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
-from arbor.events.types import AccuracySample
+from arbor.core.distances import UNKNOWN
+from arbor.events.types import PromptDistance
 
-BROKEN_KL = 1000.0
-"""Stands for a divergence that is not a number or not finite."""
 # Logarithms arrive rounded to six digits, so less mass than this is not told from none.
 _MASS_RESOLUTION = 1e-6
 
 Floats = npt.NDArray[np.float64]
-Scores = Sequence[Mapping[str, Any]]
-"""``results`` of the engine's /score, one entry per sequence."""
+Scores = Mapping[str, Any]
+"""One entry of the ``results`` of the engine's /score."""
 
 
-def compare(reference: Scores, candidate: Scores, greedy_match: float | None) -> AccuracySample:
+def prompt_distance(
+    reference: Scores, candidate: Scores, likeliest: Sequence[int] | None = None
+) -> PromptDistance:
     """Return the distance of a candidate's scores from a reference's.
+
+    What is not a number or not finite counts as far away: ``UNKNOWN`` nats.
 
     Args:
         reference: scores of the baseline.
-        candidate: scores of the same sequences.
-        greedy_match: share of greedy tokens that are equal.
+        candidate: scores of the same positions.
+        likeliest: the token that is truly likeliest at each position, where it is known.
     """
-    kls: list[float] = []
-    kl_means: list[float] = []
-    agreements: list[float] = []
-    deltas: list[float] = []
-    for ours, theirs in zip(reference, candidate, strict=True):
-        kl = _kl(ours, theirs)
-        kls += kl.tolist()
-        kl_means.append(float(kl.mean()))
-        agreements += np.equal(ours["top1"], theirs["top1"]).tolist()
-        delta = _array(ours["logprobs"]) - _array(theirs["logprobs"])
-        deltas += np.nan_to_num(delta, nan=BROKEN_KL, posinf=BROKEN_KL, neginf=-BROKEN_KL).tolist()
-    spread = float(np.std(kl_means, ddof=1)) if len(kl_means) > 1 else 0.0
-    quantile = float(stdtrit(max(len(kl_means) - 1, 1), 0.975))
-    kl_mean = float(np.mean(kls))
-    return AccuracySample(
-        num_tokens=len(kls),
-        kl_mean=kl_mean,
-        kl_mean_high=kl_mean + quantile * spread / math.sqrt(len(kl_means)),
-        top1_agreement_ratio=float(np.mean(agreements)),
-        nll_delta=float(np.mean(deltas)),
-        max_logprob_delta=float(np.max(np.abs(deltas))),
-        greedy_match_ratio=greedy_match,
+    kl = _kl(reference, candidate)
+    delta = np.nan_to_num(
+        _array(reference["logprobs"]) - _array(candidate["logprobs"]),
+        nan=UNKNOWN,
+        posinf=UNKNOWN,
+        neginf=-UNKNOWN,
+    )
+    ours, theirs = np.asarray(reference["top1"]), np.asarray(candidate["top1"])
+    truth = np.full(len(ours), -1) if likeliest is None else np.asarray(likeliest)
+    return PromptDistance(
+        num_tokens=len(kl),
+        kl_mean=float(kl.mean()),
+        num_top1_equal=int((ours == theirs).sum()),
+        nll_delta=float(delta.mean()),
+        max_logprob_delta=float(np.abs(delta).max()),
+        num_task_hits=int((theirs == truth).sum()),
+        num_baseline_task_hits=int((ours == truth).sum()),
     )
 
 
-def worst(samples: Sequence[AccuracySample]) -> AccuracySample:
-    """Return the worst of each distance over several ways of computing the same tokens."""
-    matches = [s.greedy_match_ratio for s in samples if s.greedy_match_ratio is not None]
-    return AccuracySample(
-        num_tokens=min(s.num_tokens for s in samples),
-        kl_mean=max(s.kl_mean for s in samples),
-        kl_mean_high=max(s.kl_mean_high for s in samples),
-        top1_agreement_ratio=min(s.top1_agreement_ratio for s in samples),
-        nll_delta=max(s.nll_delta for s in samples),
-        max_logprob_delta=max(s.max_logprob_delta for s in samples),
-        greedy_match_ratio=min(matches) if matches else None,
-    )
-
-
-def _kl(reference: Mapping[str, Any], candidate: Mapping[str, Any]) -> Floats:
-    """Divergence at each position of a sequence, [positions]."""
+def _kl(reference: Scores, candidate: Scores) -> Floats:
+    """Divergence at each position of a prompt, [positions]."""
     log_p, log_q = _array(reference["top_logprobs"]), _array(candidate["top_logprobs"])
     # [positions, K of the reference, K of the candidate]
     same = np.equal(
@@ -95,7 +75,7 @@ def _kl(reference: Mapping[str, Any], candidate: Mapping[str, Any]) -> Floats:
         q_rest = np.maximum(1.0 - np.where(is_shared, q, 0.0).sum(axis=1), _MASS_RESOLUTION)
         kl = terms.sum(axis=1) + p_rest * np.log(p_rest / q_rest)
     is_broken = ~np.isfinite(kl) | np.isnan(log_q).any(axis=1) | np.isnan(log_p).any(axis=1)
-    positions: Floats = np.where(is_broken, BROKEN_KL, np.clip(kl, 0.0, BROKEN_KL))
+    positions: Floats = np.where(is_broken, UNKNOWN, np.clip(kl, 0.0, UNKNOWN))
     return positions
 
 

@@ -49,7 +49,7 @@ class EngineServer:
         Raises:
             ServerFailedError: the server does not answer.
         """
-        state = self.ask("start", "GET", "/state")
+        state = self.state("start")
         config: dict[str, Scalar] = {
             f"{section}.{name}": value
             for section, switches in state["settings"].items()
@@ -64,16 +64,14 @@ class EngineServer:
             config["dispatch.denormals"] = "kept"
         return config
 
-    def counters(self, phase: str) -> dict[str, float]:
-        """Return all counters so far.
+    def state(self, phase: str) -> dict[str, Any]:
+        """Return the server's switches, counters and statistics.
 
         Raises:
             ServerFailedError: the server does not answer.
         """
-        state = self.ask(phase, "GET", "/state")
-        named = {f"prefix_cache.{name}": count for name, count in state["prefix_cache"].items()}
-        totals = {name: state[name] for name in ("num_steps", "num_preemptions")}
-        return {**state["counters"], **named, **totals}
+        state: dict[str, Any] = self.ask(phase, "GET", "/state")
+        return state
 
     def rss_bytes(self) -> int | None:
         """Return the resident memory of the process; None once it has ended."""

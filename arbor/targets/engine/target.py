@@ -13,12 +13,12 @@ from pathlib import Path
 from shutil import which
 from typing import Any
 
+from arbor.core.accuracy import Gate
 from arbor.events.errors import InvalidInputError
 from arbor.events.types import (
     AccuracySample,
     ActionTemplate,
     CategoryShare,
-    Counter,
     Hardware,
     Load,
     Profile,
@@ -29,14 +29,14 @@ from arbor.targets.base import STANDARD_LOAD, Server, ServerFailedError
 from arbor.targets.child import ChildProcess, clean_environment, free_port
 from arbor.targets.engine.accuracy import AccuracyCheck
 from arbor.targets.engine.catalog import engine_catalog
-from arbor.targets.engine.client import LoadResult, run_load
 from arbor.targets.engine.config import EngineTargetConfig
 from arbor.targets.engine.model_cache import cache_folder, import_root, synthetic_model
 from arbor.targets.engine.model_folder import inspect_model, planted_successors
-from arbor.targets.engine.process import EngineServer, ProcessorClock
+from arbor.targets.engine.process import EngineServer
 from arbor.targets.engine.server.errors import EXIT_PORT_BUSY, ModelFolderError
 from arbor.targets.engine.server.settings import switches
-from arbor.targets.engine.trace import MIXES, TraceRequest, build_trace
+from arbor.targets.engine.trace import MIXES, build_trace
+from arbor.targets.engine.window import TraceLoad, measure_window, play
 from arbor.targets.serve_yaml import CONFIG_FILE, dump_config
 
 __all__ = ["EngineTarget", "EngineTargetConfig"]
@@ -149,7 +149,7 @@ class EngineTarget:
             ServerFailedError: the server failed or hung.
         """
         own = _own(server)
-        self._play(own, "start", self._trace(seed, self.config.concurrency))
+        play(own, "start", self._load(seed, self.config.concurrency))
 
     def profile(self, server: Server, seed: int) -> Profile:
         """Return the engine's own thread-time shares under the benchmark's load.
@@ -160,7 +160,7 @@ class EngineTarget:
         own = _own(server)
         own.ask("profile", "POST", "/reset")
         own.ask("profile", "POST", "/profile/start")
-        self._play(own, "profile", self._trace(seed, self.config.num_requests))
+        play(own, "profile", self._load(seed, self.config.num_requests))
         profile = own.ask("profile", "POST", "/profile/stop")
         return Profile(
             shares=tuple(
@@ -184,37 +184,8 @@ class EngineTarget:
             ServerFailedError: the server failed, hung, or completed nothing.
         """
         own = _own(server)
-        trace = self._trace(seed, num_requests, load.workload)
         own.ask("benchmark", "POST", "/reset")
-        before = own.counters("benchmark")
-        clock = ProcessorClock(own)
-        played = self._play(own, "benchmark", trace, load.concurrency)
-        server_cpu_s, foreign = clock.read()
-        after = own.counters("benchmark")
-        growth = {name: count - before.get(name, 0) for name, count in after.items()}
-        greedy = [
-            digest
-            for request, digest in zip(trace, played.token_digests, strict=True)
-            if request.temperature == 0.0
-        ]
-        return WindowSample(
-            num_completed=played.completed,
-            num_failed=played.failed,
-            num_input_tokens=played.total_input_tokens,
-            num_output_tokens=played.total_output_tokens,
-            duration_s=played.duration_s,
-            throughput_tok_s=played.output_throughput_tok_s,
-            ttft_ms_p50=played.ttft.p50_ms,
-            ttft_ms_p99=played.ttft.p99_ms,
-            tpot_ms_p50=played.tpot.p50_ms,
-            tpot_ms_p99=played.tpot.p99_ms,
-            server_cpu_s=server_cpu_s,
-            client_cpu_s=played.client_cpu_s,
-            foreign_cpu_ratio=foreign,
-            output_digest=hashlib.sha256(" ".join(greedy).encode()).hexdigest(),
-            seed=seed,
-            counters=tuple(Counter(key=key, value=value) for key, value in sorted(growth.items())),
-        )
+        return measure_window(own, self._load(seed, num_requests, load))
 
     def reference(self, server: Server) -> bytes:
         """Return the server's scores, one sequence at a time, and greedy answers.
@@ -224,14 +195,16 @@ class EngineTarget:
         """
         return self._accuracy_check.reference(_own(server))
 
-    def accuracy(self, server: Server, reference: bytes) -> AccuracySample:
-        """Return the worse of the distances at batch 1 and at a full batch.
+    def accuracy(
+        self, server: Server, reference: bytes, gate: Gate | None = None
+    ) -> AccuracySample:
+        """Return the distances one by one, at the benchmark's batch and in long contexts.
 
         Raises:
             InvalidInputError: the reference belongs to another model or other prompts.
             ServerFailedError: the server failed or hung.
         """
-        return self._accuracy_check.accuracy(_own(server), reference)
+        return self._accuracy_check.accuracy(_own(server), reference, gate)
 
     def default_concurrency(self) -> int:
         """Return the configured number of open requests."""
@@ -274,38 +247,21 @@ class EngineTarget:
 
     @cached_property
     def _accuracy_check(self) -> AccuracyCheck:
-        return AccuracyCheck(self.config.check, self.model, self._successors)
+        return AccuracyCheck(
+            self.config.check, self.model, self._successors, self.config.concurrency
+        )
 
-    def _trace(self, seed: int, num_requests: int, workload: str = "") -> tuple[TraceRequest, ...]:
-        return build_trace(
+    def _load(self, seed: int, num_requests: int, load: Load = STANDARD_LOAD) -> TraceLoad:
+        trace = build_trace(
             seed,
-            mix=MIXES[workload],
+            mix=MIXES[load.workload],
             num_requests=num_requests,
             vocab_size=inspect_model(self.model).vocab_size,
             successors=self._successors,
             length_scale=self.config.length_scale,
         )
-
-    def _play(
-        self,
-        server: EngineServer,
-        phase: str,
-        trace: Sequence[TraceRequest],
-        concurrency: int | None = None,
-    ) -> LoadResult:
-        with server.time_limit(phase, self.config.load_limit_s):
-            load = run_load(
-                trace,
-                port=server.port,
-                host=_HOST,
-                concurrency=concurrency or self.config.concurrency,
-            )
-        if load.failed:
-            message = f"{load.failed} of {len(trace)} requests failed: {load.errors[0]}"
-            failure = server.failure(phase, message)
-            if load.completed == 0 or (failure.exit_code, failure.signal) != (None, None):
-                raise failure
-        return load
+        concurrency = load.concurrency or self.config.concurrency
+        return TraceLoad(trace, seed, concurrency, self.config.load_limit_s)
 
 
 def _own(server: Server) -> EngineServer:

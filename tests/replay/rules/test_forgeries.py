@@ -12,7 +12,12 @@ from arbor.core.layout import CampaignDirectory
 from arbor.events.base import Event, Recorded
 from arbor.events.campaign import CampaignStarted
 from arbor.events.choice import ActionDispatched, ActionScored
-from arbor.events.evidence import BenchmarkMeasured, NoiseCalibrated, PairMeasured
+from arbor.events.evidence import (
+    AccuracyMeasured,
+    BenchmarkMeasured,
+    NoiseCalibrated,
+    PairMeasured,
+)
 from arbor.events.judgement import MeasurementJudged
 from arbor.events.life import LeaseTaken
 from arbor.events.limits import ActionVetoed, ConstraintPublished
@@ -110,6 +115,26 @@ def test_effect_that_its_pairs_do_not_give(
     position, result = first(history, kind)
     better = result.effect.model_copy(update={"low": result.effect.low * 1.02})
     fails("effects", changed(history, position, effect=better), position, "as its pairs give")
+
+
+@pytest.mark.parametrize(
+    ("field", "better"),
+    [("kl_mean_high", 0.0), ("top1_agreement_low_ratio", 1.0), ("num_tokens", 99), ("task", None)],
+)
+def test_accuracy_that_its_prompts_do_not_give(
+    history: Events, field: str, better: float | None
+) -> None:
+    found = [(r.position, r.event) for r in history if isinstance(r.event, AccuracyMeasured)]
+    position, measured = next((p, e) for p, e in found if e.sample.kl_mean > 0)
+    forged = measured.sample.model_copy(update={field: better})
+    if field == "task":
+        forged = measured.sample.model_copy(
+            update={"task": measured.sample.task.model_copy(update={"drop_high": -1.0})}
+            if measured.sample.task is not None
+            else {}
+        )
+    forgery = changed(history, position, sample=forged)
+    fails("accuracy", forgery, position, f"accuracy.{field}")
 
 
 def test_changed_window(history: Events) -> None:

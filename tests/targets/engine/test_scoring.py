@@ -61,6 +61,22 @@ def test_every_position_is_scored(
         assert max(result["logprobs"]) <= 0.0
 
 
+@pytest.mark.parametrize("num_scored", [1, 5, 10_000])
+def test_the_last_positions_alone_can_be_asked_for(
+    num_scored: int,
+    make_engine: MakeEngine,
+    reference: list[dict[str, Any]],
+    sequences: tuple[tuple[int, ...], ...],
+) -> None:
+    request = ScoreRequest(sequences, num_decode=3, num_scored=num_scored)
+    for expected, actual in zip(reference, score(make_engine(), request)["results"], strict=True):
+        assert len(actual["top1"]) == min(num_scored, len(expected["top1"]))
+        assert actual["top1"] == expected["top1"][-num_scored:]
+        np.testing.assert_allclose(
+            actual["logprobs"], expected["logprobs"][-num_scored:], atol=2e-4
+        )
+
+
 @pytest.mark.parametrize("batch", [1, 4])
 @pytest.mark.parametrize("document", [{}, EXACT_STACK], ids=["baseline", "exact"])
 def test_exact_stacks_score_alike_through_decode(

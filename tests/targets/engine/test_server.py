@@ -1,6 +1,7 @@
 """The program as Arbor uses it: started, loaded over HTTP, asked, and ended by a signal."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import signal
@@ -199,6 +200,41 @@ def test_a_client_that_leaves_takes_its_sequence_along(server: Running) -> None:
     while server.ask("/state")["num_running"]:
         assert time.monotonic() < deadline_s
     assert server.ask("/state")["num_generated_tokens"] <= generated + 250
+
+
+def test_the_server_counts_for_itself(
+    server: Running, tiny_trace: tuple[TraceRequest, ...]
+) -> None:
+    before = server.ask("/state")
+    server.ask("/reset", {})
+    assert set(server.ask("/state")["peaks"].values()) == {0}
+    result = run_load(tiny_trace[:3], port=server.port)
+    state = server.ask("/state")
+    served = {key: state["served"][key] - before["served"].get(key, 0) for key in state["served"]}
+    assert served["num_requests"] == served["finish_length"] == 3
+    assert served["num_output_tokens"] == result.total_output_tokens
+    assert served["e2e_s"] > 0
+    assert state["peaks"]["application.max_num_seqs"] == 3
+    assert state["compilations"]["num_graphs"] == 0
+    assert state["debug_switches"] == []
+    server.ask("/profile/start", {})
+    assert server.ask("/state")["debug_switches"] == ["engine profiler"]
+    server.ask("/profile/stop", {})
+
+
+def test_a_request_over_its_limit_has_failed(
+    server: Running, tiny_trace: tuple[TraceRequest, ...]
+) -> None:
+    result = run_load(tiny_trace, port=server.port, limit_s=1e-6)
+    assert (result.completed, result.failed, result.rejected) == (0, len(tiny_trace), 0)
+
+
+def test_a_refused_request_is_told_apart(
+    server: Running, tiny_trace: tuple[TraceRequest, ...]
+) -> None:
+    long = dataclasses.replace(tiny_trace[0], max_tokens=300)
+    result = run_load([long, *tiny_trace[1:3]], port=server.port)
+    assert (result.completed, result.failed, result.rejected) == (2, 1, 1)
 
 
 def test_failures_are_results_of_the_client(tiny_trace: tuple[TraceRequest, ...]) -> None:

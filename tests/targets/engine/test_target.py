@@ -67,6 +67,39 @@ class TestEngineTarget(TargetContract):
         assert window.ttft_ms_p50 is not None
         assert counters_of(window)["num_steps"] > 0
 
+    def test_both_sides_of_a_window_agree(self, bench: Bench, server: EngineServer) -> None:
+        window = bench.target.benchmark(server, 9, 16)
+        assert window.num_planned_requests == window.num_completed == window.num_served_requests
+        assert window.num_planned_input_tokens == window.num_input_tokens
+        assert window.num_planned_output_tokens == window.num_output_tokens
+        assert window.num_served_output_tokens == window.num_chunks == window.num_output_tokens
+        assert window.num_concurrent_planned == window.num_concurrent_max == 4
+        assert (window.num_rejected, window.num_empty, window.num_preemptions) == (0, 0, 0)
+        assert (window.num_compilations, window.debug_switches) == (0, ())
+        assert window.is_code_cached is None
+        # eleven of sixteen prompts begin alike, and the baseline has no prefix cache
+        assert window.num_shared_input_tokens == pytest.approx(10 * 64, abs=8)
+        assert window.num_reused_input_tokens == 0
+        peaks = {peak.key: peak.value for peak in window.peaks}
+        assert peaks["application.max_num_seqs"] == 4
+        assert peaks["application.kv_capacity_tokens"] > 100
+        assert peaks["application.max_num_batched_tokens"] > 64
+
+    def test_latencies_of_a_window_add_up(self, bench: Bench, server: EngineServer) -> None:
+        window = bench.target.benchmark(server, 9, 16)
+        for name in ("ttft", "tpot", "itl"):
+            p50, p95, p99 = (getattr(window, f"{name}_ms_{q}") for q in ("p50", "p95", "p99"))
+            assert 0 < p50 <= p95 <= p99
+        assert window.ttft_ms_mean is not None
+        assert window.tpot_ms_mean is not None
+        num_more = window.num_output_tokens / window.num_completed - 1
+        total_ms = window.ttft_ms_mean + num_more * window.tpot_ms_mean
+        assert window.e2e_ms_mean == pytest.approx(total_ms)
+        assert window.server_e2e_ms_mean is not None
+        assert window.e2e_ms_mean is not None
+        assert window.e2e_ms_mean * 16 / 1e3 <= 4 * window.duration_s
+        assert window.first_tenth_ratio is not None
+
     @pytest.fixture(scope="class")
     @classmethod
     def changed(
@@ -95,7 +128,6 @@ class TestEngineTarget(TargetContract):
     ) -> None:
         target, quantised = changed
         sample = target.accuracy(quantised, target.reference(server))
-        assert sample.num_tokens == 4 * 39
         assert 1e-6 < sample.kl_mean < sample.kl_mean_high < 0.1
         assert sample.max_logprob_delta > 0
 

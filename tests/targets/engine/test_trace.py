@@ -1,10 +1,12 @@
 """Traces: seeded, of equal work, and with the promised mix."""
 
+import dataclasses
 import itertools
+import random
 
 import numpy as np
 
-from arbor.targets.engine.trace import SHARED_PREFIX_TOKENS, build_trace
+from arbor.targets.engine.trace import SHARED_PREFIX_TOKENS, build_trace, shared_prefix_tokens
 
 
 def test_a_seed_repeats_and_seeds_differ_in_tokens_only() -> None:
@@ -40,3 +42,20 @@ def test_the_body_asks_for_a_stream_of_exact_length() -> None:
     assert body["stream"] is True
     assert body["ignore_eos"] is True
     assert isinstance(body["prompt"], list)
+
+
+def test_the_shared_tokens_are_those_of_an_ideal_cache() -> None:
+    """In any order of arrival, a cache takes all tokens but the nodes of the prefix tree."""
+    stream = random.Random(3)
+    base = build_trace(0, num_requests=1)[0]
+    for _ in range(20):
+        prompts = [tuple(stream.choices((1, 2), k=stream.randint(1, 6))) for _ in range(8)]
+        nodes = {prompt[:length] for prompt in prompts for length in range(1, len(prompt) + 1)}
+        trace = [dataclasses.replace(base, prompt=prompt) for prompt in prompts]
+        assert shared_prefix_tokens(trace) == sum(map(len, prompts)) - len(nodes)
+
+
+def test_two_thirds_share_the_prefix() -> None:
+    shared = shared_prefix_tokens(build_trace(0, num_requests=24))
+    assert 15 * SHARED_PREFIX_TOKENS <= shared < 15 * SHARED_PREFIX_TOKENS + 24
+    assert shared_prefix_tokens(()) == 0

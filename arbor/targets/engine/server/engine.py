@@ -20,6 +20,8 @@ from arbor.targets.engine.server.witness import Witness
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_LIMITS = ("max_num_seqs", "max_num_batched_tokens", "kv_capacity_tokens")
+
 # What one step hands out: where to, the new tokens, and the reason if it was the last step.
 Delivery = tuple[TokenSink, list[int], str | None]
 
@@ -46,7 +48,8 @@ class Engine:
         self.num_generated_tokens = 0
         self.num_prompt_tokens = 0
         self.num_steps = 0
-        self.peak_num_running = 0
+        # Most that was asked of a limit since the last reset, by the limit's switch.
+        self.peaks = dict.fromkeys(_LIMITS, 0)
         is_inference = settings.framework.grad_mode == "inference_mode"
         self.grad_mode: Callable[[], Any] = torch.inference_mode if is_inference else torch.no_grad
         self._grad_name = f"grad_mode.{settings.framework.grad_mode}"
@@ -62,7 +65,9 @@ class Engine:
             decoding = list(self.scheduler.running)
             admitted = self.scheduler.admit()
             deliveries: list[Delivery] = []
-            self.peak_num_running = max(self.peak_num_running, len(self.scheduler.running))
+            running = self.scheduler.running
+            self._note_peak("max_num_seqs", len(running))
+            self._note_peak("kv_capacity_tokens", sum(len(s.tokens) for s in running))
             if admitted:
                 self.witness.count(f"admission.{self.settings.application.admission}")
                 logits = self.prefill(admitted)
@@ -83,6 +88,7 @@ class Engine:
                     if restored:
                         self.witness.count("prefix_cache.restored")
             batch = self._uncached(group)
+            self._note_peak("max_num_batched_tokens", len(batch.tokens))
             rows = self._prompt_logits(batch)
             for sequence, row in zip(group, rows, strict=True):
                 logits[sequence.slot] = row
@@ -92,14 +98,19 @@ class Engine:
                     self.prefix_cache.store(sequence.slot, sequence.tokens)
         return torch.stack([logits[sequence.slot] for sequence in sequences])
 
-    def prefill_all_logits(self, sequences: list[Sequence]) -> list[Tensor]:
-        """Prefill without prefix reuse; gives logits [prompt, vocab] of every position."""
+    def prefill_all_logits(
+        self, sequences: list[Sequence], num_last: int | None = None
+    ) -> list[Tensor]:
+        """Prefill without prefix reuse; gives logits [positions, vocab] of all or the last."""
         packed = self.settings.framework.prefill_packing
         logits: list[Tensor] = []
         for group in [sequences] if packed else [[sequence] for sequence in sequences]:
             batch = self._uncached(group)
-            rows = self.decoder.head(self.decoder.forward(batch))
-            logits.extend(rows[part.row : part.row + part.length] for part in batch.segments)
+            hidden = self.decoder.forward(batch)
+            counts = [min(num_last or part.length, part.length) for part in batch.segments]
+            ends = [part.row + part.length for part in batch.segments]
+            kept = [hidden[e - count : e] for e, count in zip(ends, counts, strict=True)]
+            logits.extend(torch.split(self.decoder.head(torch.cat(kept)), counts))
             for sequence in group:
                 sequence.num_cached = len(sequence.tokens)
         return logits
@@ -122,6 +133,14 @@ class Engine:
         """Free the slot and the cache of a running sequence."""
         self.scheduler.release(sequence)
         self.decoder.cache.release(sequence.slot)
+
+    def reset(self) -> None:
+        """Forget prefixes and peaks; totals stay."""
+        self.prefix_cache.clear()
+        self.peaks = dict.fromkeys(_LIMITS, 0)
+
+    def _note_peak(self, limit: str, amount: int) -> None:
+        self.peaks[limit] = max(self.peaks[limit], amount)
 
     def _uncached(self, group: list[Sequence]) -> Batch:
         return Batch([(s.slot, s.num_cached, s.tokens[s.num_cached :]) for s in group])

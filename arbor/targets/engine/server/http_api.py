@@ -9,6 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
+from arbor.targets.engine.server.debug_switches import debug_switches
 from arbor.targets.engine.server.engine import Delivery, Engine
 from arbor.targets.engine.server.engine_thread import EngineThread
 from arbor.targets.engine.server.profiling import Profiler
@@ -20,6 +21,7 @@ from arbor.targets.engine.server.requests import (
 )
 from arbor.targets.engine.server.scoring import score
 from arbor.targets.engine.server.sequence import Sequence
+from arbor.targets.engine.server.service_record import ServiceRecord
 from arbor.targets.engine.server.state import describe_state
 from arbor.targets.engine.server.streaming import (
     CollectingSink,
@@ -44,6 +46,7 @@ class Api:
         self._profiler = Profiler(engine)
         self._numbers = itertools.count(1)
         self._open: set[Sequence] = set()
+        self._served = ServiceRecord()
         self.crashed: asyncio.Future[str] = self._loop.create_future()
         self.thread = EngineThread(engine, self._deliver, self._crash)
 
@@ -79,7 +82,11 @@ class Api:
 
     async def state(self, _request: web.Request) -> web.Response:
         """Resolved switches, versions, witness counters and statistics."""
-        return web.json_response(describe_state(self._engine))
+        own = {
+            "served": self._served.as_dict(),
+            "debug_switches": debug_switches(is_profiling=self._profiler.is_on),
+        }
+        return web.json_response(describe_state(self._engine) | own)
 
     async def completions(self, request: web.Request) -> web.StreamResponse:
         """OpenAI's text completions on token ids."""
@@ -104,8 +111,8 @@ class Api:
         return web.json_response(scored)
 
     async def reset(self, _request: web.Request) -> web.Response:
-        """Drop the prefix cache."""
-        await self._run(self._engine.prefix_cache.clear)
+        """Drop the prefix cache and the peaks."""
+        await self._run(self._engine.reset)
         return web.json_response({"status": "ok"})
 
     async def profile_start(self, _request: web.Request) -> web.Response:
@@ -148,9 +155,12 @@ class Api:
             sink=sink,
         )
         self._open.add(sequence)
+        started_s = time.perf_counter()
         self.thread.submit(sequence)
         try:
-            return await sink.ended
+            reason = await sink.ended
+            self._served.take(sequence, reason, time.perf_counter() - started_s)
+            return reason
         finally:
             sequence.is_cancelled = True
             self._open.discard(sequence)

@@ -78,6 +78,7 @@ def parse_score(body: Any, architecture: Architecture) -> ScoreRequest:
     return ScoreRequest(
         sequences=sequences,
         num_decode=_integer(body, "num_decode", 0, minimum=0),
+        num_scored=_integer(body, "num_scored", 0, minimum=0),
         batch=_integer(body, "batch", 1, minimum=1),
         top_k=_integer(body, "top_k", DEFAULT_TOP_K, minimum=1),
     )

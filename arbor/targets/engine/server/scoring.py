@@ -20,12 +20,14 @@ class ScoreRequest:
         sequences: token ids, two at least in each.
         num_decode: the last so many predictions of a sequence come from decode steps, the others
             from its prefill.
+        num_scored: the last so many predictions of a sequence are reported; 0 for all.
         batch: sequences that are computed together.
         top_k: likeliest tokens that are reported per position.
     """
 
     sequences: tuple[tuple[int, ...], ...]
     num_decode: int = 0
+    num_scored: int = 0
     batch: int = 1
     top_k: int = DEFAULT_TOP_K
 
@@ -47,8 +49,9 @@ def score(engine: Engine, request: ScoreRequest) -> dict[str, Any]:
     scored the sequences are prefilled again through the prefix cache.
 
     Returns:
-        `results`, one per sequence, each with lists over positions 1..n-1: `logprobs` of the given
-        tokens, `top1`, `top_ids` and `top_logprobs`; `batch` that was used, at most max_num_seqs.
+        `results`, one per sequence, each with lists over the scored of the positions 1..n-1:
+        `logprobs` of the given tokens, `top1`, `top_ids` and `top_logprobs`; `batch` that was
+        used, at most max_num_seqs.
     """
     width = max(1, min(request.batch, engine.settings.application.max_num_seqs))
     results: list[dict[str, Any]] = []
@@ -73,7 +76,9 @@ def _score_group(
         engine.scheduler.add(sequence)
     engine.scheduler.admit()
     try:
-        logits = [[rows] for rows in engine.prefill_all_logits(sequences)]
+        # one row at least: products are not made for none
+        num_last = max(request.num_scored - min(num_decode), 1) if request.num_scored else None
+        logits = [[rows] for rows in engine.prefill_all_logits(sequences, num_last)]
         if engine.settings.application.prefix_reuse:
             for sequence in sequences:
                 engine.prefix_cache.store(sequence.slot, sequence.tokens)
@@ -91,16 +96,17 @@ def _score_group(
         for sequence in sequences:
             engine.finish(sequence)
     return [
-        _result(torch.cat(rows), tokens, request.top_k)
+        _result(torch.cat(rows), tokens, request)
         for rows, tokens in zip(logits, group, strict=True)
     ]
 
 
-def _result(logits: Tensor, tokens: list[int], top_k: int) -> dict[str, Any]:
+def _result(logits: Tensor, tokens: list[int], request: ScoreRequest) -> dict[str, Any]:
     """Numbers of one sequence from its next-token logits [positions, vocabulary]."""
-    logprobs = torch.log_softmax(logits, dim=-1)
-    chosen = logprobs.gather(1, torch.tensor(tokens[1:])[:, None]).squeeze(1)
-    top, ids = torch.topk(logprobs, min(top_k, logprobs.shape[1]))
+    num_scored = min(request.num_scored or len(logits), len(logits))
+    logprobs = torch.log_softmax(logits[-num_scored:], dim=-1)
+    chosen = logprobs.gather(1, torch.tensor(tokens[-num_scored:])[:, None]).squeeze(1)
+    top, ids = torch.topk(logprobs, min(request.top_k, logprobs.shape[1]))
     return {
         "logprobs": _rounded(chosen),
         "top1": ids[:, 0].tolist(),

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from arbor.targets.engine.server.compilations import compilations
 from arbor.targets.engine.server.engine import Engine
 
 
@@ -26,8 +27,10 @@ def describe_state(engine: Engine) -> dict[str, Any]:
             "query_tokens": prefix.num_query_tokens,
             "blocks": len(prefix),
         },
+        "compilations": compilations(),
+        "peaks": {f"application.{name}": most for name, most in engine.peaks.items()},
         "num_running": len(scheduler.running),
-        "peak_num_running": engine.peak_num_running,
+        "peak_num_running": engine.peaks["max_num_seqs"],
         "num_waiting": len(scheduler.waiting),
         "num_preemptions": scheduler.num_preemptions,
         "num_steps": engine.num_steps,
