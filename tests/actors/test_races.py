@@ -21,7 +21,19 @@ from arbor.targets.landscape_config import LandscapeConfig
 from arbor.targets.landscape_samples import RandomShape, random_surface
 from tests.fakes.unruly import Mishap, Unruly
 
-KINDS = ("slow", "kill", "veto", "veto_keep", "constraint", "lift", "pause", "approve", "propose")
+KINDS = (
+    "slow",
+    "kill",
+    "die",
+    "die",
+    "veto",
+    "veto_keep",
+    "constraint",
+    "lift",
+    "pause",
+    "approve",
+    "propose",
+)
 MISHAPS = st.lists(
     st.builds(Mishap, st.integers(1, 300), st.sampled_from(KINDS), st.integers(0, 60)),
     max_size=24,

@@ -29,6 +29,7 @@ from arbor.events.limits import (
 )
 from arbor.events.types import ConstraintScope, Scalar
 from arbor.targets.landscape_config import LandscapeConfig
+from tests.fakes.mortal_log import Killed, MortalLog
 from tests.fakes.simulation import Simulation
 
 REACTORS: dict[str, Callable[[], Reactor]] = {
@@ -47,8 +48,8 @@ class Mishap:
     Attributes:
         moment: turn of the campaign, or call of the target, at which it happens.
         kind: ``slow`` (the Critic sleeps for ``number`` events), ``kill`` (a reactor is rebuilt
-            from the log), ``veto``, ``veto_keep``, ``constraint``, ``lift``, ``pause``,
-            ``approve``, ``propose``.
+            from the log), ``die`` (the worker whose window begins is killed), ``veto``,
+            ``veto_keep``, ``constraint``, ``lift``, ``pause``, ``approve``, ``propose``.
         number: which one, or how many.
     """
 
@@ -71,6 +72,8 @@ class Unruly:
     _moment: int = 0
     _asleep_until: int = 0
     _shells: dict[str, ReactorShell] = field(default_factory=dict)
+    _mortals: dict[str, MortalLog] = field(default_factory=dict)
+    _at_work: str = ""
 
     def __post_init__(self) -> None:
         self.simulation = Simulation(self.directory, self.landscape, self.campaign)
@@ -78,9 +81,17 @@ class Unruly:
         self._waiting = sorted(self.mishaps, key=lambda mishap: mishap.moment)
         for name in REACTORS:
             self._revive(name)
-        self._journal = Journal(self.simulation.log, Bench.name, self.simulation.clock)
-        self._journal.start()
-        self._bench = Bench(self.simulation.place, self._journal)
+        self._hire_bench()
+
+    def _hire_bench(self) -> None:
+        self._bench = Bench(self.simulation.place, self._born(Bench.name))
+
+    def _born(self, name: str) -> Journal:
+        """Return the journal of a worker that may be killed without a last word."""
+        self._mortals[name] = MortalLog(self.simulation.log)
+        journal = Journal(self._mortals[name], name, self.simulation.clock)
+        journal.start()
+        return journal
 
     def _revive(self, name: str) -> None:
         shell = ReactorShell(REACTORS[name](), self.simulation.log, self.simulation.clock)
@@ -115,17 +126,29 @@ class Unruly:
             if name != "critic" or not is_asleep:
                 # One decision at a time: anything may come between two of them.
                 decided += shell.step()
+        return self._work() or decided > 0
+
+    def _work(self) -> bool:
+        """Let one worker act; one that dies is born again, as Ray does it."""
         for dispatch in self._board.waiting():
-            log, clock = self.simulation.log, self.simulation.clock
-            journal = Journal(log, specialist_name(dispatch.node_id), clock)
-            journal.start()
-            build_specialist(self.simulation.place, journal, dispatch, "local").perform()
+            self._at_work = specialist_name(dispatch.node_id)
+            journal = self._born(self._at_work)
+            specialist = build_specialist(self.simulation.place, journal, dispatch, "local")
+            try:
+                specialist.perform()
+            except Killed:
+                self._born(self._at_work)
             return True
         request = self._bench.next_request()
-        if request is not None:
+        if request is None:
+            return False
+        self._at_work = Bench.name
+        try:
             self._bench.perform(request)
-            return True
-        return decided > 0
+        except Killed:
+            self._bench.close()
+            self._hire_bench()
+        return True
 
     def _help(self, state: CampaignState) -> bool:
         """Do what ends a standstill that is none: wake the Critic, wait, or resume."""
@@ -142,12 +165,18 @@ class Unruly:
         return False
 
     def _called(self, _config: dict[str, Scalar], _phase: str) -> None:
-        self._pass()
+        happened = self._pass()
+        if any(mishap.kind == "die" for mishap in happened):
+            self._mortals[self._at_work].kill()
 
-    def _pass(self) -> None:
+    def _pass(self) -> list[Mishap]:
+        """Let happen what is due; return what did."""
         self._moment += 1
+        happened = []
         while self._waiting and self._waiting[0].moment <= self._moment:
-            self._happen(self._waiting.pop(0))
+            happened.append(self._waiting.pop(0))
+            self._happen(happened[-1])
+        return happened
 
     def _happen(self, mishap: Mishap) -> None:
         if mishap.kind == "slow":
@@ -155,7 +184,7 @@ class Unruly:
         elif mishap.kind == "kill":
             # The driver and everybody else live: only this one folds the log again.
             self._revive(("orchestrator", "critic")[mishap.number % 2])
-        else:
+        elif mishap.kind != "die":
             self._say(mishap)
 
     def _say(self, mishap: Mishap) -> None:
