@@ -1,6 +1,7 @@
 """A campaign among people and mishaps: a slow or dead Critic, vetoes at any moment."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from arbor.core.tree import Status
 from arbor.events.base import Event
 from arbor.events.campaign import CampaignPaused, CampaignResumed
 from arbor.events.choice import ActionProposed
-from arbor.events.errors import InvalidInputError
+from arbor.events.errors import ConflictError, InvalidInputError
 from arbor.events.limits import (
     ActionApproved,
     ActionVetoed,
@@ -119,14 +120,36 @@ class Unruly:
         raise AssertionError(f"no end after {MAX_STEPS} turns")
 
     def _step(self) -> bool:
-        """Let the reactors that are awake decide, then one worker act."""
-        decided = 0
-        for name, shell in list(self._shells.items()):
-            is_asleep = self.simulation.log.head().position < self._asleep_until
+        """Let the reactors that are awake decide at once, then one worker act.
+
+        All decide from the same log; then their decisions land one after the other, in an order
+        that changes, with what people say in between: as on a cluster, some come too late.
+        """
+        now = self.simulation.clock.now()
+        is_asleep = self.simulation.log.head().position < self._asleep_until
+        decisions = []
+        for name, shell in self._shells.items():
             if name != "critic" or not is_asleep:
-                # One decision at a time: anything may come between two of them.
-                decided += shell.step()
-        return self._work() or decided > 0
+                shell.journal.catch_up()
+                decisions.append((shell, shell._reactor.react(now)))
+        turn = self._moment % len(decisions)
+        num_landed = sum(
+            self._land(shell, batch) for shell, batch in (*decisions[turn:], *decisions[:turn])
+        )
+        return self._work() or num_landed > 0
+
+    def _land(self, shell: ReactorShell, batch: Sequence[Event]) -> int:
+        """Append a decision unless its ground moved; return the number of events it had."""
+        if not batch:
+            return 0
+        self._pass()
+        if shell not in self._shells.values():
+            # It was killed before it could speak.
+            return len(batch)
+        now = self.simulation.clock.now()
+        with suppress(ConflictError):
+            shell.journal.decide(batch, shell._reactor.watched_tags(batch), now)
+        return len(batch)
 
     def _work(self) -> bool:
         """Let one worker act; one that dies is born again, as Ray does it."""
