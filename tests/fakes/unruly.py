@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from arbor.actors.bench import Bench
@@ -101,6 +101,17 @@ class Unruly:
             shell.journal.follow(self._board)
         shell.start()
         self._shells[name] = shell
+
+    def go_on(self, until: Callable[[CampaignState], bool]) -> None:
+        """Take turns until a condition holds."""
+        while not until(self.simulation.state()):
+            self._pass()
+            self._step()
+
+    def expect(self, *mishaps: Mishap) -> None:
+        """Let further mishaps happen, at moments counted from now."""
+        new = (replace(mishap, moment=self._moment + mishap.moment) for mishap in mishaps)
+        self._waiting = sorted((*self._waiting, *new), key=lambda mishap: mishap.moment)
 
     def run(self) -> CampaignState:
         """Run to the end.
