@@ -43,7 +43,11 @@ class Critic:
 
     def watched_tags(self, batch: Sequence[Event]) -> frozenset[str]:
         """Return the tags that must not have moved for ``batch`` to still be right."""
-        return frozenset().union(*(event.tags() for event in batch))
+        tags = frozenset[str]().union(*(event.tags() for event in batch))
+        if any(isinstance(event, ActionVetoed | KeepRevoked) for event in batch):
+            # A constraint that is lifted meanwhile is no reason any more.
+            return tags | {"constraints"}
+        return tags
 
     def react(self, now: datetime) -> Sequence[Event]:
         """Return the next judgement; empty while there is nothing to judge."""

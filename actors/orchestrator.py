@@ -8,12 +8,22 @@ from arbor.core.approval import awaits_approval
 from arbor.core.state import CampaignState
 from arbor.core.tree import Action, Status
 from arbor.events.base import Event, Recorded
-from arbor.events.choice import ActionDispatched, ActionWithdrawn, RouteDecided
+from arbor.events.choice import (
+    ActionDispatched,
+    ActionProposed,
+    ActionWithdrawn,
+    RouteDecided,
+)
 from arbor.events.outcome import ActionKept
-from arbor.events.requests import ActionRebased
+from arbor.events.requests import ActionRebased, MeasurementRequested
+from arbor.events.types import RebuiltPart
 
 WATCHED = frozenset({"campaign", "constraints", "budget"})
 """Every decision depends on these; tags of its own events are added."""
+
+
+def _names(parts: Sequence[RebuiltPart]) -> set[str]:
+    return {f"action:{part.action_id}" for part in parts}
 
 
 class Orchestrator:
@@ -30,21 +40,25 @@ class Orchestrator:
 
     def watched_tags(self, batch: Sequence[Event]) -> frozenset[str]:
         """Return the tags that must not have moved for ``batch`` to still be right."""
-        # What is built or kept on a node depends on that node's keep.
-        parents = {
-            f"node:{event.parent_id}"
-            for event in batch
-            if isinstance(event, ActionDispatched | ActionKept | ActionRebased)
-        }
-        # A veto of what a rebuilt path is made of is a veto of the path.
-        actions = (self.state.tree.actions.get(event.action_id or "") for event in batch)
-        parts = {
-            f"action:{part.action_id}"
-            for action in actions
-            if action is not None
-            for part in action.parts
-        }
-        return WATCHED.union(parents, parts, *(event.tags() for event in batch))
+        tags = set(WATCHED).union(*(event.tags() for event in batch))
+        for event in batch:
+            # What is built or kept on a node depends on every keep below it.
+            match event:
+                case ActionDispatched() | ActionKept() | ActionRebased():
+                    tags |= self._ground(event.parent_id)
+                case MeasurementRequested():
+                    tags |= self._ground(event.node_id)
+                case ActionProposed() if event.parts:
+                    tags |= self._ground(event.node_id) | _names(event.parts)
+                case _:
+                    pass
+            # A veto of what a rebuilt path is made of is a veto of the path.
+            action = self.state.tree.actions.get(event.action_id or "")
+            tags |= _names(action.parts) if action is not None else set()
+        return frozenset(tags)
+
+    def _ground(self, node_id: str) -> set[str]:
+        return {f"node:{node.node_id}" for node in self.state.tree.path(node_id)}
 
     def react(self, now: datetime) -> Sequence[Event]:
         """Return the next decision; empty while waiting for others."""

@@ -42,6 +42,9 @@ class Supervisor:
         if any(vetoed_keeps(state)) or any(forbidden_keeps(state)):
             return ()
         finals = state.final_claims()
+        if finals and state.tree.candidates():
+            # The Orchestrator has not answered yet what came during the claim.
+            return ()
         final = finals[-1] if finals else None
         if final is not None and final.judgement is not None:
             if state.is_soak_due():

@@ -29,7 +29,9 @@ class ActionProposed(Event):
 
     def tags(self) -> frozenset[str]:
         """Return the tags that conditional appends watch."""
-        return super().tags() | {f"template:{self.template_id}"}
+        # What a human wants concerns every decision, also that of the end.
+        everybody = {"campaign"} if self.source == "human" else set()
+        return super().tags() | {f"template:{self.template_id}"} | everybody
 
 
 class ActionScored(Event):

@@ -60,7 +60,9 @@ def _state(directory: Path) -> CampaignState:
     try:
         return open_campaign(directory).state()
     except OSError as error:
-        raise InvalidInputError(f"cannot read {directory}: {error.strerror}") from error
+        raise InvalidInputError(
+            f"cannot read {directory}: {error.strerror}; allow reading it, or copy it"
+        ) from error
 
 
 def _submit(

@@ -16,7 +16,7 @@ from arbor.events.limits import ActionVetoed, ConstraintPublished
 from arbor.events.memory import MemoryLog
 from arbor.events.outcome import ActionKept, ActionReverted, Crashed
 from arbor.events.settings import SearchSettings
-from arbor.events.types import ConstraintScope, Scalar
+from arbor.events.types import ConstraintScope, Layer, Scalar
 from arbor.events.work import PatchProposed
 from arbor.targets.base import ServerFailedError
 from arbor.targets.landscape_config import LandscapeConfig, Noise
@@ -195,6 +195,15 @@ def test_a_pause_stops_it_and_a_resumption_goes_on(tmp_path: Path) -> None:
     simulation.resume()
     _check(simulation)
     assert len(simulation.of_kind(ActionDispatched)) > before
+
+
+def test_without_anybody_to_approve_it_waits_and_ends(tmp_path: Path) -> None:
+    campaign = _campaign(250.0, require_approval=tuple(Layer))
+    simulation = Simulation(tmp_path, campaign=campaign)
+    state = simulation.run()
+    _check(simulation)
+    assert not simulation.of_kind(ActionDispatched)
+    assert 150.0 < state.budget.elapsed_s(simulation.clock.now()) <= 250.0
 
 
 def test_new_budget_goes_on_and_makes_a_new_claim(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from arbor.core.campaign import Campaign, CampaignBudget
 from arbor.core.layout import CampaignDirectory
 from arbor.core.standing import forbidden_keeps, vetoed_keeps
 from arbor.core.state import CampaignState
-from arbor.core.tree import Status
+from arbor.core.tree import Action, Status
 from arbor.events.choice import ActionProposed
 from arbor.events.judgement import KeepRevoked
 from arbor.events.outcome import ActionKept
@@ -21,7 +21,19 @@ from arbor.targets.landscape_config import LandscapeConfig
 from arbor.targets.landscape_samples import RandomShape, random_surface
 from tests.fakes.unruly import Mishap, Unruly
 
-KINDS = ("slow", "kill", "veto", "veto_keep", "constraint", "lift", "pause", "approve", "propose")
+KINDS = (
+    "slow",
+    "kill",
+    "die",
+    "die",
+    "veto",
+    "veto_keep",
+    "constraint",
+    "lift",
+    "pause",
+    "approve",
+    "propose",
+)
 MISHAPS = st.lists(
     st.builds(Mishap, st.integers(1, 300), st.sampled_from(KINDS), st.integers(0, 60)),
     max_size=24,
@@ -85,18 +97,24 @@ def test_it_ends_also_when_people_have_to_approve(mishaps: list[Mishap], seed: i
 
 def test_a_critic_that_sleeps_through_vetoes_wakes_up_and_revokes(tmp_path: Path) -> None:
     """The vetoes of kept actions land while nobody revokes; the paths are rebuilt later."""
-    mishaps = [
-        Mishap(100, "slow", 60),
-        Mishap(101, "veto_keep", 2),
-        Mishap(102, "veto_keep", 1),
-        Mishap(115, "kill", 1),
-        Mishap(125, "kill", 0),
-    ]
-    unruly = Unruly(tmp_path, _landscape(1), _campaign(), mishaps)
+    unruly = Unruly(tmp_path, _landscape(1), _campaign(), [])
+    unruly.go_on(lambda state: len(state.tree.path(state.tree.current_id)) > 4)
+    below, *_, top = unruly.simulation.of_kind(ActionKept)
+    kept = [a.action_id for a in _kept(unruly)]
+    unruly.expect(
+        Mishap(1, "slow", 60),
+        Mishap(2, "veto_keep", kept.index(top.action_id or "")),
+        Mishap(3, "veto_keep", kept.index(below.action_id or "")),
+        Mishap(15, "kill", 1),
+        Mishap(25, "kill", 0),
+    )
     check(unruly, unruly.run())
     assert unruly.num_heard == 2
     assert unruly.simulation.of_kind(KeepRevoked)
-    rebuilt = [e for e in unruly.simulation.of_kind(ActionProposed) if e.source == "rebuild"]
-    assert rebuilt
-    kept = {e.action_id for e in unruly.simulation.of_kind(ActionKept)}
-    assert kept & {e.action_id for e in rebuilt}
+    rebuilt = {e.action_id for e in unruly.simulation.of_kind(ActionProposed) if e.parts}
+    assert rebuilt & {e.action_id for e in unruly.simulation.of_kind(ActionKept)}
+
+
+def _kept(unruly: Unruly) -> list[Action]:
+    actions = unruly.simulation.state().tree.actions.values()
+    return [action for action in actions if action.outcome is Status.KEPT]

@@ -4,11 +4,15 @@ from collections.abc import Sequence
 
 import pytest
 
+from arbor.actors.orchestrator import Orchestrator
 from arbor.core.tree import ROOT_ID, Node, Status
 from arbor.events.base import Event
+from arbor.events.campaign import CampaignResumed
 from arbor.events.choice import ActionDispatched, ActionProposed, ActionWithdrawn
+from arbor.events.errors import ConflictError
 from arbor.events.judgement import KeepRevoked
 from arbor.events.limits import ActionVetoed, ConstraintLifted, ConstraintPublished
+from arbor.events.outcome import ActionKept
 from arbor.events.settings import SearchSettings, Settings
 from arbor.events.types import ConstraintScope, Edit, Requirement
 from tests.fakes.stage import Stage, template
@@ -259,3 +263,53 @@ def test_a_restart_in_any_place_decides_the_same() -> None:
     stage.turn()
     assert stage.node_of(proposed.template_id).status is Status.KEPT
     assert len([r for r in stage.events() if r.event.kind == "KeepRevoked"]) == 1
+
+
+def _refused(stage: Stage, kind: type[Event], *meanwhile: Event) -> None:
+    """Require that the Orchestrator's next decision falls when something lands before it."""
+    shell = stage.reactors["orchestrator"]
+    shell.journal.catch_up()
+    late = Orchestrator()
+    for recorded in stage.events():
+        late.apply(recorded)
+    batch = late.react(stage.clock.now())
+    assert isinstance(batch[-1], kind)
+    stage.say(*meanwhile)
+    with pytest.raises(ConflictError):
+        shell.journal.decide(batch, late.watched_tags(batch), stage.clock.now())
+
+
+def test_a_keep_falls_when_any_keep_below_it_is_revoked_meanwhile() -> None:
+    stage = _stage(requires=(Requirement(key="s.size", any_of=(8,)),))
+    template_id = "edit:s.size=16"
+    own = template(template_id, edits=(Edit(key="s.size", value=16),))
+    stage.measure(2.0, "revalidation")
+    proposed = ActionProposed(
+        action_id="h1",
+        template_id=template_id,
+        node_id="n000",
+        reason="x",
+        source="human",
+        template=own,
+    )
+    stage.turn()
+    stage.say(CampaignResumed(reason="more", added_wall_s=100.0), proposed)
+    stage.turn()
+    stage.work(template_id)
+    stage.turn()
+    stage.check_accuracy()
+    stage.turn()
+    stage.measure(1.5)
+    stage.reactors["critic"].run_until_quiet()
+    _refused(stage, ActionKept, KeepRevoked(action_id="a001", node_id="n001", reason="no"))
+
+
+def test_a_rebuild_falls_when_a_part_is_vetoed_or_its_ground_is_revoked_meanwhile() -> None:
+    for meanwhile in (
+        ActionVetoed(action_id="a003", reason="no", by="human"),
+        KeepRevoked(action_id="a001", node_id="n001", reason="no"),
+    ):
+        stage = _stage()
+        stage.say(_veto(stage, "b"))
+        stage.reactors["critic"].run_until_quiet()
+        _refused(stage, ActionProposed, meanwhile)

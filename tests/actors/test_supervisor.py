@@ -2,7 +2,9 @@
 
 from arbor.actors.supervisor import Supervisor
 from arbor.events.campaign import CampaignEnded, CampaignResumed
+from arbor.events.choice import ActionProposed
 from arbor.events.limits import ActionVetoed
+from arbor.events.types import Edit
 from tests.fakes.stage import Stage, template
 
 
@@ -78,3 +80,26 @@ def test_a_claim_of_an_earlier_session_is_no_end() -> None:
     assert "CampaignEnded" not in {e.kind for e in said}
     assert stage.has_request("revalidation")
     assert _final(stage, 1.4).reason.startswith("final claim holds")
+
+
+def test_what_a_human_proposes_during_the_claim_is_answered_before_the_end() -> None:
+    stage = _stage()
+    stage.measure(1.4, "revalidation")
+    stage.reactors["critic"].run_until_quiet()
+    late = Supervisor()
+    for recorded in stage.events():
+        late.apply(recorded)
+    batch = late.react(stage.clock.now())
+    assert [e.kind for e in batch] == ["CampaignEnded"]
+    proposed = ActionProposed(
+        action_id="h1",
+        template_id="edit:s.size=64",
+        node_id="n001",
+        reason="x",
+        source="human",
+        template=template("edit:s.size=64", edits=(Edit(key="s.size", value=64),)),
+    )
+    assert proposed.tags() & late.watched_tags(batch)
+    stage.say(proposed)
+    assert stage.reactors["supervisor"].run_until_quiet() == 0
+    assert [e.kind for e in stage.turn()] == ["ActionWithdrawn", "CampaignEnded"]

@@ -7,11 +7,18 @@ from rich.console import Console
 
 from arbor.cli.progress import ProgressView
 from arbor.cli.text import one_line
+from arbor.cli.tree_view import tree_view
 from arbor.core.state import CampaignState
 from arbor.events.base import Recorded
+from arbor.events.campaign import CampaignPaused, CampaignResumed
 from arbor.events.evidence import PairMeasured
+from arbor.events.life import HealthReported
+from arbor.events.limits import ActionApproved, ActionVetoed
 from arbor.events.outcome import ActionReverted
+from arbor.events.settings import SearchSettings, Settings
+from arbor.events.types import Layer
 from arbor.replay.wording import duration
+from tests.fakes.stage import Stage, template
 from tests.replay.recorded import changed
 
 
@@ -96,3 +103,34 @@ def test_durations() -> None:
     assert duration(8.06) == "8.1 s"
     assert duration(245) == "4 min 05 s"
     assert duration(3 * 3600 + 12 * 60) == "3 h 12 min"
+
+
+def test_what_people_say_is_told_once() -> None:
+    stage = Stage(
+        template("a"),
+        template("b", Layer.FRAMEWORK),
+        settings=Settings(search=SearchSettings(require_approval=("b",))),
+    )
+    stage.open()
+    stage.keep("a")
+    approved = ActionApproved(action_id=stage.action_of("b"), by="ann")
+    stage.say(CampaignPaused(reason="lunch"), approved)
+    stage.say(HealthReported(subject="x", is_healthy=True, detail="meanwhile"))
+    stage.say(CampaignResumed(reason="back"))
+    stage.turn()
+    stage.keep("b")
+    stage.say(ActionVetoed(action_id=stage.action_of("a"), reason="no", by="human:ann"))
+    stage.turn()
+    lines = [line.split("s  ", 1)[1] for line in piped(stage.events())]
+    assert "waits    a002 b: for `arbor approve`" in lines
+    assert "approved a002 b: by ann" in lines
+    assert lines.count("paused   nothing new is dispatched") == 1
+    assert "revoked  n001 a: vetoed: no" in lines
+    assert "proposed a003 rebuild_a003: the keep of n001 was revoked" in lines
+    state = stage.state
+    text = Console(file=io.StringIO(), width=110, record=True)
+    text.print(tree_view(state))
+    shown = text.export_text()
+    assert "a001 a  revoked  vetoed by human:ann  vetoed: no" in shown
+    assert "rebuilt from" in shown
+    assert "approved by ann" in shown

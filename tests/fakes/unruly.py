@@ -1,7 +1,8 @@
 """A campaign among people and mishaps: a slow or dead Critic, vetoes at any moment."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from arbor.actors.bench import Bench
@@ -20,7 +21,7 @@ from arbor.core.tree import Status
 from arbor.events.base import Event
 from arbor.events.campaign import CampaignPaused, CampaignResumed
 from arbor.events.choice import ActionProposed
-from arbor.events.errors import InvalidInputError
+from arbor.events.errors import ConflictError, InvalidInputError
 from arbor.events.limits import (
     ActionApproved,
     ActionVetoed,
@@ -29,6 +30,7 @@ from arbor.events.limits import (
 )
 from arbor.events.types import ConstraintScope, Scalar
 from arbor.targets.landscape_config import LandscapeConfig
+from tests.fakes.mortal_log import Killed, MortalLog
 from tests.fakes.simulation import Simulation
 
 REACTORS: dict[str, Callable[[], Reactor]] = {
@@ -47,8 +49,8 @@ class Mishap:
     Attributes:
         moment: turn of the campaign, or call of the target, at which it happens.
         kind: ``slow`` (the Critic sleeps for ``number`` events), ``kill`` (a reactor is rebuilt
-            from the log), ``veto``, ``veto_keep``, ``constraint``, ``lift``, ``pause``,
-            ``approve``, ``propose``.
+            from the log), ``die`` (the worker whose window begins is killed), ``veto``,
+            ``veto_keep``, ``constraint``, ``lift``, ``pause``, ``approve``, ``propose``.
         number: which one, or how many.
     """
 
@@ -71,6 +73,8 @@ class Unruly:
     _moment: int = 0
     _asleep_until: int = 0
     _shells: dict[str, ReactorShell] = field(default_factory=dict)
+    _mortals: dict[str, MortalLog] = field(default_factory=dict)
+    _at_work: str = ""
 
     def __post_init__(self) -> None:
         self.simulation = Simulation(self.directory, self.landscape, self.campaign)
@@ -78,9 +82,17 @@ class Unruly:
         self._waiting = sorted(self.mishaps, key=lambda mishap: mishap.moment)
         for name in REACTORS:
             self._revive(name)
-        self._journal = Journal(self.simulation.log, Bench.name, self.simulation.clock)
-        self._journal.start()
-        self._bench = Bench(self.simulation.place, self._journal)
+        self._hire_bench()
+
+    def _hire_bench(self) -> None:
+        self._bench = Bench(self.simulation.place, self._born(Bench.name))
+
+    def _born(self, name: str) -> Journal:
+        """Return the journal of a worker that may be killed without a last word."""
+        self._mortals[name] = MortalLog(self.simulation.log)
+        journal = Journal(self._mortals[name], name, self.simulation.clock)
+        journal.start()
+        return journal
 
     def _revive(self, name: str) -> None:
         shell = ReactorShell(REACTORS[name](), self.simulation.log, self.simulation.clock)
@@ -89,6 +101,17 @@ class Unruly:
             shell.journal.follow(self._board)
         shell.start()
         self._shells[name] = shell
+
+    def go_on(self, until: Callable[[CampaignState], bool]) -> None:
+        """Take turns until a condition holds."""
+        while not until(self.simulation.state()):
+            self._pass()
+            self._step()
+
+    def expect(self, *mishaps: Mishap) -> None:
+        """Let further mishaps happen, at moments counted from now."""
+        new = (replace(mishap, moment=self._moment + mishap.moment) for mishap in mishaps)
+        self._waiting = sorted((*self._waiting, *new), key=lambda mishap: mishap.moment)
 
     def run(self) -> CampaignState:
         """Run to the end.
@@ -108,24 +131,58 @@ class Unruly:
         raise AssertionError(f"no end after {MAX_STEPS} turns")
 
     def _step(self) -> bool:
-        """Let the reactors that are awake decide, then one worker act."""
-        decided = 0
-        for name, shell in list(self._shells.items()):
-            is_asleep = self.simulation.log.head().position < self._asleep_until
+        """Let the reactors that are awake decide at once, then one worker act.
+
+        All decide from the same log; then their decisions land one after the other, in an order
+        that changes, with what people say in between: as on a cluster, some come too late.
+        """
+        now = self.simulation.clock.now()
+        is_asleep = self.simulation.log.head().position < self._asleep_until
+        decisions = []
+        for name, shell in self._shells.items():
             if name != "critic" or not is_asleep:
-                # One decision at a time: anything may come between two of them.
-                decided += shell.step()
+                shell.journal.catch_up()
+                decisions.append((shell, shell._reactor.react(now)))
+        turn = self._moment % len(decisions)
+        num_landed = sum(
+            self._land(shell, batch) for shell, batch in (*decisions[turn:], *decisions[:turn])
+        )
+        return self._work() or num_landed > 0
+
+    def _land(self, shell: ReactorShell, batch: Sequence[Event]) -> int:
+        """Append a decision unless its ground moved; return the number of events it had."""
+        if not batch:
+            return 0
+        self._pass()
+        if shell not in self._shells.values():
+            # It was killed before it could speak.
+            return len(batch)
+        now = self.simulation.clock.now()
+        with suppress(ConflictError):
+            shell.journal.decide(batch, shell._reactor.watched_tags(batch), now)
+        return len(batch)
+
+    def _work(self) -> bool:
+        """Let one worker act; one that dies is born again, as Ray does it."""
         for dispatch in self._board.waiting():
-            log, clock = self.simulation.log, self.simulation.clock
-            journal = Journal(log, specialist_name(dispatch.node_id), clock)
-            journal.start()
-            build_specialist(self.simulation.place, journal, dispatch, "local").perform()
+            self._at_work = specialist_name(dispatch.node_id)
+            journal = self._born(self._at_work)
+            specialist = build_specialist(self.simulation.place, journal, dispatch, "local")
+            try:
+                specialist.perform()
+            except Killed:
+                self._born(self._at_work)
             return True
         request = self._bench.next_request()
-        if request is not None:
+        if request is None:
+            return False
+        self._at_work = Bench.name
+        try:
             self._bench.perform(request)
-            return True
-        return decided > 0
+        except Killed:
+            self._bench.close()
+            self._hire_bench()
+        return True
 
     def _help(self, state: CampaignState) -> bool:
         """Do what ends a standstill that is none: wake the Critic, wait, or resume."""
@@ -142,12 +199,18 @@ class Unruly:
         return False
 
     def _called(self, _config: dict[str, Scalar], _phase: str) -> None:
-        self._pass()
+        happened = self._pass()
+        if any(mishap.kind == "die" for mishap in happened):
+            self._mortals[self._at_work].kill()
 
-    def _pass(self) -> None:
+    def _pass(self) -> list[Mishap]:
+        """Let happen what is due; return what did."""
         self._moment += 1
+        happened = []
         while self._waiting and self._waiting[0].moment <= self._moment:
-            self._happen(self._waiting.pop(0))
+            happened.append(self._waiting.pop(0))
+            self._happen(happened[-1])
+        return happened
 
     def _happen(self, mishap: Mishap) -> None:
         if mishap.kind == "slow":
@@ -155,7 +218,7 @@ class Unruly:
         elif mishap.kind == "kill":
             # The driver and everybody else live: only this one folds the log again.
             self._revive(("orchestrator", "critic")[mishap.number % 2])
-        else:
+        elif mishap.kind != "die":
             self._say(mishap)
 
     def _say(self, mishap: Mishap) -> None:
