@@ -13,6 +13,7 @@ from arbor.core.campaign import Campaign
 from arbor.events.base import Recorded
 from arbor.events.outcome import ActionKept
 from arbor.events.parquet_log import ParquetLog
+from arbor.replay.audit import RULES
 from arbor.replay.result_models import Result as CampaignResult
 
 
@@ -131,7 +132,7 @@ def test_report(finished: Path, tmp_path: Path) -> None:
 def test_audit(finished: Path, campaign: Path) -> None:
     text = output("audit", finished, "--anchor")
     *rules, verdict, anchor = text.splitlines()
-    assert len(rules) == 12
+    assert len(rules) == len(RULES) + 1
     assert verdict.startswith("sound: ")
     assert output("audit", finished, "--expect", anchor)
     assert "no anchor" in error("audit", finished, "--expect", "12:x")
