@@ -30,7 +30,7 @@ SMALL = {
     "concurrency": 4,
     "num_requests": 8,
     "length_scale": 0.1,
-    "check": {"num_sequences": 4, "num_tokens": 40, "num_decode": 8, "batch": 4},
+    "check": {"num_sequences": 8, "num_tokens": 40, "num_decode": 8, "batch": 4},
 }
 
 
