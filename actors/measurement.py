@@ -83,6 +83,8 @@ class Measurement:
         # The incumbent stays up beside the candidate: an accuracy check needs no baseline server
         # once the reference is taken, and the parent is what the benchmark compares with next.
         is_compared = self._asked.purpose != "accuracy"
+        # a claim is about servers that were started afresh
+        self._arms.is_quick = self._asked.purpose != "revalidation"
         self._arms.retain(
             self._commit, self._asked.parent_commit, *((self._incumbent,) if is_compared else ())
         )

@@ -4,8 +4,8 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -24,24 +24,24 @@ from arbor.events.types import (
     Scalar,
     WindowSample,
 )
-from arbor.targets.base import Server, ServerFailedError
-from arbor.targets.child import ChildProcess, clean_environment, free_port
+from arbor.targets.base import Server
+from arbor.targets.child import free_port
 from arbor.targets.engine.accuracy import AccuracyCheck
 from arbor.targets.engine.catalog import engine_catalog
 from arbor.targets.engine.client import LoadResult, run_load
 from arbor.targets.engine.config import EngineTargetConfig
-from arbor.targets.engine.model_cache import cache_folder, import_root, synthetic_model
+from arbor.targets.engine.model_cache import cache_folder, synthetic_model
 from arbor.targets.engine.model_folder import inspect_model, planted_successors
 from arbor.targets.engine.process import EngineServer, ProcessorClock
-from arbor.targets.engine.server.errors import EXIT_PORT_BUSY, ModelFolderError
+from arbor.targets.engine.server.environment import installed_allocators
+from arbor.targets.engine.server.errors import ModelFolderError
+from arbor.targets.engine.server.overlay import FOLDER, editable_sources
 from arbor.targets.engine.server.settings import switches
+from arbor.targets.engine.starting import HOST, EngineStarter
 from arbor.targets.engine.trace import TraceRequest, build_trace
 from arbor.targets.serve_yaml import CONFIG_FILE, dump_config
 
 __all__ = ["EngineTarget", "EngineTargetConfig"]
-
-_HOST = "127.0.0.1"
-_PORT_TRIES = 3
 
 
 class EngineTarget:
@@ -57,8 +57,8 @@ class EngineTarget:
         self, config: EngineTargetConfig, choose_port: Callable[[str], int] = free_port
     ) -> None:
         self.config = config
-        self._choose_port = choose_port
         self._cache = cache_folder(config.cache)
+        self._starter = EngineStarter(config, self._cache, choose_port)
 
     @cached_property
     def model(self) -> Path:
@@ -95,10 +95,17 @@ class EngineTarget:
     def create_workspace(self, path: Path) -> None:
         """Write all switches at their defaults, and what the baseline's numbers depend on.
 
+        ``overlay/`` gets a copy of every editable source of the engine: a commit that changes one
+        runs the changed one.
+
         Raises:
             InvalidInputError: the model cannot be loaded or made.
         """
         (path / CONFIG_FILE).write_bytes(dump_config(self.baseline_config()))
+        for name, source in editable_sources().items():
+            copy = path / FOLDER / name
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(source)
         with (self.model / "config.json").open("rb") as file:
             model_digest = hashlib.file_digest(file, "sha256").hexdigest()
         lock = {
@@ -117,29 +124,36 @@ class EngineTarget:
 
     def actions(self, hardware: Hardware) -> Sequence[ActionTemplate]:
         """Return the engine's catalog."""
-        return engine_catalog(hardware.num_cores, self.config.concurrency)
+        return engine_catalog(
+            hardware.num_cores, self.config.concurrency, sorted(installed_allocators())
+        )
 
-    @contextmanager
-    def serve(self, worktree: Path, log_path: Path) -> Iterator[EngineServer]:
-        """Start the engine with the ``serve.yaml`` of a worktree.
+    def serve(self, worktree: Path, log_path: Path) -> AbstractContextManager[EngineServer]:
+        """Start the engine as a new program, with the ``serve.yaml`` of a worktree.
 
         Raises:
             InvalidInputError: the model cannot be loaded or made.
             ServerFailedError: the engine ended or was not ready in time.
         """
-        for tries_left in reversed(range(_PORT_TRIES)):
-            port = self._choose_port(_HOST)
-            child = self._child(worktree, log_path, port)
-            server = EngineServer(child, _HOST, port, self.config.request_limit_s)
-            with child:
-                try:
-                    child.wait_ready(server.is_ready, self.config.start_limit_s)
-                except ServerFailedError as error:
-                    if error.exit_code == EXIT_PORT_BUSY and tries_left:
-                        continue
-                    raise
-                yield server
-                return
+        return self._starter.start(self.model, worktree, log_path)
+
+    def serve_quickly(
+        self, worktree: Path, log_path: Path
+    ) -> AbstractContextManager[EngineServer]:
+        """Fork the engine from a process that holds the libraries, which saves their import.
+
+        The log's first line tells a forked server. One that needs another environment starts
+        itself again as a new program.
+
+        Raises:
+            InvalidInputError: the model cannot be loaded or made.
+            ServerFailedError: the engine ended or was not ready in time.
+        """
+        return self._starter.start(self.model, worktree, log_path, is_quick=True)
+
+    def close(self) -> None:
+        """End the prepared process and the servers that were forked from it; idempotent."""
+        self._starter.close()
 
     def warmup(self, server: Server, seed: int) -> None:
         """Play one request per place of the client's concurrency.
@@ -230,29 +244,6 @@ class EngineTarget:
         """Return the configured number, which lasts about three seconds on the baseline."""
         return self.config.num_requests
 
-    def _child(self, worktree: Path, log_path: Path, port: int) -> ChildProcess:
-        arguments = {
-            "--config": worktree.resolve() / CONFIG_FILE,
-            "--model": self.model.resolve(),
-            "--host": _HOST,
-            "--port": port,
-        }
-        words = [str(word) for pair in arguments.items() for word in pair]
-        extra = {
-            "PYTHONPATH": str(import_root(self._cache)),
-            "PYTHONUNBUFFERED": "1",
-            "ARBOR_ENGINE_CACHE": str(self._cache / "operators"),
-            "TORCHINDUCTOR_CACHE_DIR": str(self._cache / "inductor"),
-        }
-        if compiler := os.environ.get("CXX"):
-            extra["CXX"] = compiler
-        return ChildProcess(
-            [sys.executable, "-m", "arbor.targets.engine.server", *words],
-            clean_environment(extra),
-            worktree,
-            log_path,
-        )
-
     @cached_property
     def _successors(self) -> Any:
         return planted_successors(self.model)
@@ -273,7 +264,7 @@ class EngineTarget:
     def _play(self, server: EngineServer, phase: str, trace: Sequence[TraceRequest]) -> LoadResult:
         with server.time_limit(phase, self.config.load_limit_s):
             load = run_load(
-                trace, port=server.port, host=_HOST, concurrency=self.config.concurrency
+                trace, port=server.port, host=HOST, concurrency=self.config.concurrency
             )
         if load.failed:
             message = f"{load.failed} of {len(trace)} requests failed: {load.errors[0]}"
