@@ -105,6 +105,8 @@ class EngineStarter:
         extra = {
             "PYTHONPATH": str(import_root(self._cache)),
             "PYTHONUNBUFFERED": "1",
+            # numpy, which serves nothing, would start a thread for it that keeps forks away
+            "OPENBLAS_NUM_THREADS": "1",
             "ARBOR_ENGINE_CACHE": str(self._cache / "operators"),
             "TORCHINDUCTOR_CACHE_DIR": str(self._cache / "inductor"),
         }
