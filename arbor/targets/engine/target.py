@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
@@ -42,6 +43,11 @@ from arbor.targets.engine.trace import TraceRequest, build_trace
 from arbor.targets.serve_yaml import CONFIG_FILE, dump_config
 
 __all__ = ["EngineTarget", "EngineTargetConfig"]
+
+_WARMUP_LOADS = 3
+_WARMUP_PART = 3
+"""Every request of a warm-up asks for this part of its tokens."""
+_WARMUP_S = 0.5
 
 
 class EngineTarget:
@@ -156,13 +162,21 @@ class EngineTarget:
         self._starter.close()
 
     def warmup(self, server: Server, seed: int) -> None:
-        """Play one request per place of the client's concurrency.
+        """Play short requests, one per place of the client's concurrency and load.
+
+        Every size of a batch is met as requests end one by one. A slow stack is warm after one
+        load, a fast one needs more of them, which cost it little.
 
         Raises:
             ServerFailedError: the server failed or hung.
         """
         own = _own(server)
-        self._play(own, "start", self._trace(seed, self.config.concurrency))
+        started_s = time.monotonic()
+        for number in range(_WARMUP_LOADS):
+            trace = self._trace(seed + number, self.config.concurrency)
+            self._play(own, "start", [request.shortened(_WARMUP_PART) for request in trace])
+            if time.monotonic() - started_s > _WARMUP_S:
+                return
 
     def profile(self, server: Server, seed: int) -> Profile:
         """Return the engine's own thread-time shares under the benchmark's load.
