@@ -9,7 +9,7 @@ from arbor.events.types import Edit
 from arbor.targets.engine.catalog_dispatch import dispatch_actions
 from arbor.targets.engine.process import EngineServer
 from arbor.targets.engine.server.environment import installed_allocators, missing_variables
-from arbor.targets.engine.server.settings import DispatchSettings
+from arbor.targets.engine.server.settings import DispatchSettings, parse_settings
 from arbor.targets.engine.target import EngineTarget, EngineTargetConfig
 from arbor.targets.hardware import num_usable_cores
 from tests.contracts.target import Bench
@@ -55,7 +55,10 @@ def test_threads_are_placed_apart_where_there_are_cores(bench: Bench) -> None:
         (DispatchSettings(), set()),
         (DispatchSettings(malloc="huge_pages"), {"GLIBC_TUNABLES"}),
         (DispatchSettings(malloc="arena_tuned"), set()),
-        *((DispatchSettings(allocator=name), {"LD_PRELOAD"}) for name in installed_allocators()),
+        *(
+            (parse_settings({"dispatch": {"allocator": name}}).dispatch, {"LD_PRELOAD"})
+            for name in installed_allocators()
+        ),
     ],
 )
 def test_only_what_has_to_be_there_at_the_start_is_missing(

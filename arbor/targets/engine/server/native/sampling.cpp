@@ -9,14 +9,25 @@
 namespace {
 
 constexpr int64_t kBlock = 64;
+constexpr int64_t kLanes = 16;
 
 using Candidate = std::pair<float, int64_t>;
 
 inline bool likelier(const Candidate& a, const Candidate& b) { return a.first > b.first; }
 
+// Lane by lane, so that a whole block takes a few vector instructions.
 inline float block_max(const float* row, int64_t start, int64_t stop) {
-  float most = row[start];
-  for (int64_t i = start + 1; i < stop; ++i) most = row[i] > most ? row[i] : most;
+  if (stop - start < kBlock) {
+    float most = row[start];
+    for (int64_t i = start + 1; i < stop; ++i) most = row[i] > most ? row[i] : most;
+    return most;
+  }
+  float lanes[kLanes];
+  for (int64_t j = 0; j < kLanes; ++j) lanes[j] = row[start + j];
+  for (int64_t i = start + kLanes; i < start + kBlock; i += kLanes)
+    for (int64_t j = 0; j < kLanes; ++j) lanes[j] = row[i + j] > lanes[j] ? row[i + j] : lanes[j];
+  float most = lanes[0];
+  for (int64_t j = 1; j < kLanes; ++j) most = lanes[j] > most ? lanes[j] : most;
   return most;
 }
 
