@@ -16,11 +16,15 @@ class Arms:
 
     The incumbent stays up beside the candidate. Two servers of the same commit are told apart
     by their slot.
+
+    Attributes:
+        is_quick: servers may be started from what a target has prepared.
     """
 
     def __init__(self, place: Place, limit: int = 2) -> None:
         self._place = place
         self._limit = limit
+        self.is_quick = False
         self._running: OrderedDict[tuple[str, str], tuple[ExitStack, Server]] = OrderedDict()
         self._unit_s: dict[str, float] = {}
 
@@ -37,7 +41,9 @@ class Arms:
         while len(self._running) >= self._limit:
             self.drop(*next(iter(self._running)))
         stack = ExitStack()
-        server = stack.enter_context(self._place.serve(commit, f"bench-{slot}"))
+        server = stack.enter_context(
+            self._place.serve(commit, f"bench-{slot}", is_quick=self.is_quick)
+        )
         try:
             self._place.target.warmup(server, seed=1)
         except BaseException:

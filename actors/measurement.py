@@ -97,6 +97,8 @@ class Measurement:
         # The incumbent stays up beside the candidate: an accuracy check needs no baseline server
         # once the reference is taken, and the parent is what the benchmark compares with next.
         is_compared = self._asked.purpose != "accuracy"
+        # a claim is about servers that were started afresh
+        self._arms.is_quick = self._asked.purpose not in {"revalidation", "soak"}
         self._arms.retain(
             self._commit, self._asked.parent_commit, *((self._incumbent,) if is_compared else ())
         )
@@ -232,6 +234,8 @@ class Measurement:
             then = decide(series, plan)
             if then == "restart":
                 if starts[-1]:
+                    # Servers forked from one process would share what differs between starts.
+                    self._arms.is_quick = False
                     self._arms.close()
                     starts.append([])
             elif then is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from arbor.events.blobs import BlobStore
 from arbor.events.outcome import Crashed
 from arbor.events.types import Edit
-from arbor.targets.base import Server, ServerFailedError, Target
+from arbor.targets.base import QuickTarget, Server, ServerFailedError, Target
 from arbor.targets.workspace import Workspace
 
 
@@ -43,8 +43,10 @@ class Place:
         return self.workspace.commit_edits(parent_commit, edits, message)
 
     @contextmanager
-    def serve(self, commit: str, user: str) -> Iterator[Server]:
+    def serve(self, commit: str, user: str, *, is_quick: bool = False) -> Iterator[Server]:
         """Check a commit out and run its server; ``user`` keeps checkouts and logs apart.
+
+        A quick start is for trials; without it the server is a new process in every target.
 
         Raises:
             ServerFailedError: the server did not become ready.
@@ -54,7 +56,10 @@ class Place:
         worktree = self.workspace.checkout(commit, self.directory / "worktrees" / name)
         log_path = self.directory / "logs" / f"{name}.log"
         log_path.parent.mkdir(parents=True, exist_ok=True)
-        with self.target.serve(worktree, log_path) as server:
+        start = self.target.serve
+        if is_quick and isinstance(self.target, QuickTarget):
+            start = self.target.serve_quickly
+        with start(worktree, log_path) as server:
             yield server
 
     def crashed(

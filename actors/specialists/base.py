@@ -97,7 +97,7 @@ class Task:
             self.place.host, "screening", exclusive=False, action_id=self.dispatch.action_id
         ):
             self.check_wanted()
-            with self.place.serve(commit, self.slot) as server:
+            with self.place.serve(commit, self.slot, is_quick=True) as server:
                 unit = target.default_num_requests()
                 num_requests = max(1, unit // 4) if is_smoke_test else unit
                 return target.benchmark(server, self.state.settings.seed + 17, num_requests)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from arbor.core.accuracy import Gate
 from arbor.events.errors import ArborError
@@ -146,4 +146,16 @@ class Target(Protocol):
 
     def default_num_requests(self) -> int:
         """Return a number of requests to start the calibration of the window's length with."""
+        ...
+
+
+@runtime_checkable
+class QuickTarget(Protocol):
+    """A target that can also start a server from a process that was prepared for it.
+
+    Such servers are for trials; a final claim is about servers that were started afresh.
+    """
+
+    def serve_quickly(self, worktree: Path, log_path: Path) -> AbstractContextManager[Server]:
+        """Do what ``serve`` does, sooner where that is possible."""
         ...

@@ -5,7 +5,6 @@ import re
 import select
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -17,11 +16,10 @@ import psutil
 
 from arbor.events.errors import InvalidInputError
 from arbor.targets.base import ServerFailedError
+from arbor.targets.launch import GUARD_START_LIMIT_S, Order, launch_guard
 
 LOG_LIMIT_BYTES = 64 * 1024 * 1024
 LOG_TAIL_LINES = 40
-_GUARD = Path(__file__).with_name("guard.py")
-_GUARD_START_LIMIT_S = 30.0
 _KILL_LIMIT_S = 20.0
 _TAIL_BYTES = 64 * 1024
 
@@ -92,6 +90,7 @@ class ChildProcess:
         *,
         grace_s: float = 5.0,
         log_limit_bytes: int = LOG_LIMIT_BYTES,
+        launch: Callable[[Order], None] = launch_guard,
     ) -> None:
         self.log_path = log_path
         self._argv = list(argv)
@@ -99,6 +98,7 @@ class ChildProcess:
         self._cwd = cwd
         self._grace_s = grace_s
         self._log_limit_bytes = log_limit_bytes
+        self._launch = launch
         self._leash = -1
         self._report = -1
         self._unread = b""
@@ -131,21 +131,18 @@ class ChildProcess:
         guard_input, self._leash = os.pipe()
         self._report, report = os.pipe()
         os.set_blocking(self._report, False)
-        arguments = (os.getpid(), report, self.log_path.absolute(), self._log_limit_bytes)
-        command = [sys.executable, "-I", "-S", str(_GUARD), *map(str, arguments)]
+        order = Order(
+            argv=tuple(self._argv),
+            env=self._env,
+            cwd=self._cwd,
+            log_path=self.log_path.absolute(),
+            log_limit_bytes=self._log_limit_bytes,
+            grace_s=self._grace_s,
+            leash=guard_input,
+            report=report,
+        )
         try:
-            # the guard forks; what is waited for is only its first process
-            subprocess.run(
-                [*command, str(self._grace_s), "--", *self._argv],
-                stdin=guard_input,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=self._env,
-                cwd=self._cwd,
-                pass_fds=(report,),
-                timeout=_GUARD_START_LIMIT_S,
-                check=False,
-            )
+            self._launch(order)
         except (OSError, subprocess.TimeoutExpired) as error:
             os.close(report)
             self._close()
@@ -154,7 +151,7 @@ class ChildProcess:
             os.close(guard_input)
         os.close(report)
         self._is_over = False
-        self._listen(_GUARD_START_LIMIT_S, until=lambda: self._pid != 0)
+        self._listen(GUARD_START_LIMIT_S, until=lambda: self._pid != 0)
         if self._pid == 0:
             self.terminate()
             raise ServerFailedError("start", "the guard did not report a process")
@@ -199,7 +196,7 @@ class ChildProcess:
                 raise self.failure("start", f"the server was not ready within {timeout_s:g} s")
             # wakes at once when the server ends
             self._listen(pause_s, until=lambda: self._exit is not None)
-            pause_s = min(pause_s * 1.3, 0.25)
+            pause_s = min(pause_s * 1.3, 0.1)
 
     def terminate(self) -> None:
         """End the server and everything below it: SIGTERM, then SIGKILL; idempotent."""

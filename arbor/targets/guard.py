@@ -15,6 +15,7 @@ import selectors
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn
 
@@ -53,7 +54,7 @@ class _Log:
 class _Guard:
     """The server, its descendants, and what to tell the worker about them."""
 
-    def __init__(self, argv: list[str], log: _Log, report: int, grace_s: float) -> None:
+    def __init__(self, become: Callable[[], int], log: _Log, report: int, grace_s: float) -> None:
         self._log = log
         self._report = report
         self._grace_s = grace_s
@@ -62,7 +63,7 @@ class _Guard:
         self.status: int | None = None
         self._server = os.fork()
         if self._server == 0:
-            _become(argv, output)
+            _run_server(become, output)
         os.close(output)
         os.set_blocking(self._output, False)
         self._tell(f"started {os.getpid()} {self._server}")
@@ -148,19 +149,27 @@ class _Guard:
             os.write(self._report, f"{line}\n".encode())
 
 
-def _become(argv: list[str], output: int) -> NoReturn:
+def _run_server(become: Callable[[], int], output: int) -> NoReturn:
     """Turn this fork into the server."""
+    code = _NOT_RUN
     try:
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         nothing = os.open(os.devnull, os.O_RDONLY)
         for source, target in ((nothing, 0), (output, 1), (output, 2)):
             os.dup2(source, target, inheritable=True)
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        code = become()
+    finally:
+        os._exit(code)
+
+
+def _execute(argv: list[str]) -> int:
+    """Replace this process by a program; the exit code if there is none."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    try:
         os.execvp(argv[0], argv)  # noqa: S606 - there is no shell by intention
     except OSError as error:
         os.write(2, f"cannot run {argv[0]}: {os.strerror(error.errno or 0)}\n".encode())
-    finally:
-        os._exit(_NOT_RUN)
+    return _NOT_RUN
 
 
 def _prctl(option: int, value: int) -> None:
@@ -196,20 +205,49 @@ def _watch(pid: int) -> int | None:
         return None
 
 
-def main() -> None:
-    """Guard one server until it or its owner ends."""
-    owner, report, log_path, limit_bytes, grace_s, _, *argv = sys.argv[1:]
-    if os.fork():
-        os._exit(0)
+def guard(
+    become: Callable[[], int],
+    *,
+    owner: int,
+    report: int,
+    log_path: str,
+    log_limit_bytes: int,
+    grace_s: float,
+) -> None:
+    """Guard one server until it or its owner ends.
+
+    Args:
+        become: turns a fork of this process into the server; its exit code, if it comes back.
+        owner: process id of the worker.
+        report: descriptor to tell the worker on.
+        log_path: file of the server's output.
+        log_limit_bytes: limit of the log.
+        grace_s: how long a server may take to end by itself.
+    """
     # a terminal signals the whole group; the worker decides what that means
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    os.set_inheritable(int(report), False)
-    watched = _watch(int(owner))
-    guard = _Guard(argv, _Log(log_path, int(limit_bytes)), int(report), float(grace_s))
-    guard.run(watched)
-    guard.end()
+    os.set_inheritable(report, False)
+    watched = _watch(owner)
+    guarded = _Guard(become, _Log(log_path, log_limit_bytes), report, grace_s)
+    guarded.run(watched)
+    guarded.end()
+
+
+def main() -> None:
+    """Guard the program of the command line."""
+    owner, report, log_path, limit_bytes, grace_s, _, *argv = sys.argv[1:]
+    if os.fork():
+        os._exit(0)
+    guard(
+        lambda: _execute(argv),
+        owner=int(owner),
+        report=int(report),
+        log_path=log_path,
+        log_limit_bytes=int(limit_bytes),
+        grace_s=float(grace_s),
+    )
 
 
 if __name__ == "__main__":

@@ -248,6 +248,14 @@ def test_the_final_claim_has_fresh_starts(tmp_path: Path) -> None:
         Series.of(*by_start), MEASURE.alpha, start_sd=MEASURE.start_sd
     )
     assert (result.purpose, result.effect.num_starts_per_arm) == ("revalidation", 2)
+    assert lab.simulation.target.num_quick_starts == 0
+
+
+def test_a_trial_may_start_from_what_is_prepared(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    lab.ask("benchmark")
+    lab.answer()
+    assert lab.simulation.target.num_quick_starts == 2
 
 
 def test_pairs_under_unequal_load_are_measured_again(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """A landscape that calls back before every window, to fail, to die or to be interfered with."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
 
 from arbor.events.types import Load, Profile, Scalar, WindowSample
 from arbor.targets.base import STANDARD_LOAD, Server
@@ -19,11 +21,20 @@ class HookedLandscape(LandscapeTarget):
 
     Attributes:
         hook: what is called; may be replaced at any time.
+        num_quick_starts: how often a quick start was asked for.
     """
 
     def __init__(self, config: LandscapeConfig, sleep: Callable[[float], None]) -> None:
         super().__init__(config, sleep)
         self.hook: Hook = no_hook
+        self.num_quick_starts = 0
+
+    def serve_quickly(
+        self, worktree: Path, log_path: Path
+    ) -> AbstractContextManager[LandscapeServer]:
+        """Count, and serve."""
+        self.num_quick_starts += 1
+        return self.serve(worktree, log_path)
 
     def _call(self, server: Server, phase: str) -> None:
         if isinstance(server, LandscapeServer):

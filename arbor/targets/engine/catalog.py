@@ -5,28 +5,31 @@ and its prior is for the whole. About a third of the actions helps nobody on a p
 here because every serving guide names them.
 """
 
+from collections.abc import Sequence
+
 from arbor.events.types import ActionTemplate, Layer, Parameter
 from arbor.targets.engine.action_parts import counter, requires, set_key
 from arbor.targets.engine.catalog_compute import compiler_actions, kernel_actions
+from arbor.targets.engine.catalog_dispatch import dispatch_actions
 
 
-def engine_catalog(num_cores: int, concurrency: int) -> list[ActionTemplate]:
+def engine_catalog(
+    num_cores: int, concurrency: int, allocators: Sequence[str] = ()
+) -> list[ActionTemplate]:
     """Return the actions for a machine and a client.
 
     Args:
         num_cores: processor cores, the bound of the number of threads.
         concurrency: requests that the client keeps open; more sequences would stay empty.
+        allocators: allocators that are installed.
     """
-    actions = [
+    return [
         *_application(concurrency),
         *_framework(),
         *compiler_actions(),
         *kernel_actions(),
-        *_dispatch(),
+        *dispatch_actions(num_cores, allocators),
     ]
-    if num_cores > 1:
-        actions.append(_threads(num_cores))
-    return actions
 
 
 def _application(concurrency: int) -> list[ActionTemplate]:
@@ -85,6 +88,24 @@ def _application(concurrency: int) -> list[ActionTemplate]:
             edits=set_key("application.admission", "shortest_first"),
             prior_speedup_ratio=1.02,
             witness=counter("admission.shortest_first"),
+        ),
+        ActionTemplate(
+            template_id="longest_first",
+            layer=Layer.APPLICATION,
+            category="all",
+            title="Admit first what has most tokens to generate",
+            edits=set_key("application.admission", "longest_first"),
+            prior_speedup_ratio=1.03,
+            witness=counter("admission.longest_first"),
+        ),
+        ActionTemplate(
+            template_id="prompt_lookup",
+            layer=Layer.APPLICATION,
+            category="all",
+            title="Draft tokens from the sequence's own past and check them in one pass",
+            edits=set_key("application.speculation", "prompt_lookup"),
+            prior_speedup_ratio=1.05,
+            witness=counter("speculation.looked_up"),
         ),
         ActionTemplate(
             template_id="stream_interval",
@@ -169,64 +190,29 @@ def _framework() -> list[ActionTemplate]:
             prior_speedup_ratio=1.05,
             witness=counter("grad_mode.inference_mode"),
         ),
-    ]
-
-
-def _dispatch() -> list[ActionTemplate]:
-    # set up once at the start, so no counter grows in a window: the resolved value is the proof
-    return [
         ActionTemplate(
-            template_id="pinned_affinity",
-            layer=Layer.DISPATCH,
-            category="all",
-            title="Pin the server to cores",
-            edits=set_key("dispatch.affinity", "pinned"),
+            template_id="static_masks",
+            layer=Layer.FRAMEWORK,
+            category="attention",
+            title="Cut attention's masks out of tables",
+            edits=set_key("framework.masks", "static"),
+            unlocked_by=("batched_decode", "preallocated_cache", "prefix_reuse"),
             prior_speedup_ratio=1.05,
+            witness=counter("masks.static"),
         ),
         ActionTemplate(
-            template_id="tuned_malloc",
-            layer=Layer.DISPATCH,
-            category="all",
-            title="Keep freed memory in the process",
-            edits=set_key("dispatch.malloc", "arena_tuned"),
-            prior_speedup_ratio=1.03,
-        ),
-        ActionTemplate(
-            template_id="gc_off",
-            layer=Layer.DISPATCH,
-            category="all",
-            title="Turn the garbage collector off",
-            edits=set_key("dispatch.gc", "off"),
-            prior_speedup_ratio=1.02,
-            prior_crash_risk_ratio=0.05,
-        ),
-        ActionTemplate(
-            template_id="flushed_denormals",
-            layer=Layer.DISPATCH,
-            category="linear",
-            title="Flush denormal numbers to zero",
-            edits=set_key("dispatch.denormals", "flushed"),
+            template_id="ragged_decode",
+            layer=Layer.FRAMEWORK,
+            category="attention",
+            title="Attend sequence by sequence instead of padding them to one length",
+            edits=set_key("framework.decode_layout", "ragged"),
+            requires=(
+                *requires("framework.kv_cache", "preallocated"),
+                *requires("application.decode_batching", True),
+                *requires("kernel.operators", "torch"),
+            ),
+            unlocked_by=("sdpa",),
             prior_speedup_ratio=1.05,
-        ),
-        ActionTemplate(
-            template_id="switch_interval",
-            layer=Layer.DISPATCH,
-            category="all",
-            title="Let the engine's thread keep the interpreter longer",
-            edits=set_key("dispatch.switch_interval_us", 20_000),
-            prior_speedup_ratio=1.02,
+            witness=counter("decode_layout.ragged"),
         ),
     ]
-
-
-def _threads(num_cores: int) -> ActionTemplate:
-    return ActionTemplate(
-        template_id="threads",
-        layer=Layer.DISPATCH,
-        category="all",
-        title="Tune the number of threads",
-        space=(Parameter(key="dispatch.threads", kind="int", low=1, high=num_cores, log=True),),
-        unlocked_by=("batched_decode", "int8_weights"),
-        prior_speedup_ratio=1.0 + 0.2 * min(num_cores - 1, 5),
-        cost_s=45.0,
-    )

@@ -61,6 +61,17 @@ def kernel_actions() -> list[ActionTemplate]:
             witness=counter("norm.cpp"),
         ),
         ActionTemplate(
+            template_id="native_sampler",
+            layer=Layer.KERNEL,
+            category="sampling",
+            title="Choose the tokens of all sequences in C++",
+            edits=set_key("application.sampler", "native"),
+            unlocked_by=("vectorised_sampler",),
+            prior_speedup_ratio=3.5,
+            prior_crash_risk_ratio=0.05,
+            witness=counter("sampler.native"),
+        ),
+        ActionTemplate(
             template_id="fused_norm",
             layer=Layer.KERNEL,
             category="norm_activation",

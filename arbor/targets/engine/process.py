@@ -16,6 +16,13 @@ from arbor.events.types import Scalar
 from arbor.targets.base import ServerFailedError
 from arbor.targets.child import ChildProcess
 
+_UNLESS_AGREED = {
+    "affinity": "none",
+    "allocator": "system",
+    "denormals": "kept",
+    "malloc": "default",
+}
+"""Dispatch switches that the system may refuse, and what holds then."""
 _DEATH_NOTICE_S = 2.0
 """How long a failed request waits to learn whether the server has died of it."""
 
@@ -58,10 +65,11 @@ class EngineServer:
         counters, process = state["counters"], state["process"]
         config["dispatch.threads"] = process["threads"]
         # set up once at the start: the counter is the server's proof that the system agreed
-        if "malloc.arena_tuned" not in counters:
-            config["dispatch.malloc"] = "default"
-        if "denormals.flushed" not in counters:
-            config["dispatch.denormals"] = "kept"
+        for name, default in _UNLESS_AGREED.items():
+            if f"{name}.{config[f'dispatch.{name}']}" not in counters:
+                config[f"dispatch.{name}"] = default
+        # sources that the workspace puts in front of the engine's own
+        config |= {f"overlay.{name}": digest for name, digest in state["overlay"].items()}
         return config
 
     def state(self, phase: str) -> dict[str, Any]:

@@ -4,8 +4,10 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cached_property
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -25,24 +27,29 @@ from arbor.events.types import (
     Scalar,
     WindowSample,
 )
-from arbor.targets.base import STANDARD_LOAD, Server, ServerFailedError
-from arbor.targets.child import ChildProcess, clean_environment, free_port
+from arbor.targets.base import STANDARD_LOAD, Server
+from arbor.targets.child import free_port
 from arbor.targets.engine.accuracy import AccuracyCheck
 from arbor.targets.engine.catalog import engine_catalog
 from arbor.targets.engine.config import EngineTargetConfig
-from arbor.targets.engine.model_cache import cache_folder, import_root, synthetic_model
+from arbor.targets.engine.model_cache import cache_folder, synthetic_model
 from arbor.targets.engine.model_folder import inspect_model, planted_successors
 from arbor.targets.engine.process import EngineServer
-from arbor.targets.engine.server.errors import EXIT_PORT_BUSY, ModelFolderError
+from arbor.targets.engine.server.environment import installed_allocators
+from arbor.targets.engine.server.errors import ModelFolderError
+from arbor.targets.engine.server.overlay import FOLDER, editable_sources
 from arbor.targets.engine.server.settings import switches
+from arbor.targets.engine.starting import EngineStarter
 from arbor.targets.engine.trace import MIXES, build_trace
 from arbor.targets.engine.window import TraceLoad, measure_window, play
 from arbor.targets.serve_yaml import CONFIG_FILE, dump_config
 
 __all__ = ["EngineTarget", "EngineTargetConfig"]
 
-_HOST = "127.0.0.1"
-_PORT_TRIES = 3
+_WARMUP_LOADS = 3
+_WARMUP_PART = 3
+"""Every request of a warm-up asks for this part of its tokens."""
+_WARMUP_S = 0.5
 
 
 class EngineTarget:
@@ -58,8 +65,8 @@ class EngineTarget:
         self, config: EngineTargetConfig, choose_port: Callable[[str], int] = free_port
     ) -> None:
         self.config = config
-        self._choose_port = choose_port
         self._cache = cache_folder(config.cache)
+        self._starter = EngineStarter(config, self._cache, choose_port)
 
     @cached_property
     def model(self) -> Path:
@@ -96,10 +103,17 @@ class EngineTarget:
     def create_workspace(self, path: Path) -> None:
         """Write all switches at their defaults, and what the baseline's numbers depend on.
 
+        ``overlay/`` gets a copy of every editable source of the engine: a commit that changes one
+        runs the changed one.
+
         Raises:
             InvalidInputError: the model cannot be loaded or made.
         """
         (path / CONFIG_FILE).write_bytes(dump_config(self.baseline_config()))
+        for name, source in editable_sources().items():
+            copy = path / FOLDER / name
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(source)
         with (self.model / "config.json").open("rb") as file:
             model_digest = hashlib.file_digest(file, "sha256").hexdigest()
         lock = {
@@ -118,38 +132,54 @@ class EngineTarget:
 
     def actions(self, hardware: Hardware) -> Sequence[ActionTemplate]:
         """Return the engine's catalog."""
-        return engine_catalog(hardware.num_cores, self.config.concurrency)
+        return engine_catalog(
+            hardware.num_cores, self.config.concurrency, sorted(installed_allocators())
+        )
 
-    @contextmanager
-    def serve(self, worktree: Path, log_path: Path) -> Iterator[EngineServer]:
-        """Start the engine with the ``serve.yaml`` of a worktree.
+    def serve(self, worktree: Path, log_path: Path) -> AbstractContextManager[EngineServer]:
+        """Start the engine as a new program, with the ``serve.yaml`` of a worktree.
 
         Raises:
             InvalidInputError: the model cannot be loaded or made.
             ServerFailedError: the engine ended or was not ready in time.
         """
-        for tries_left in reversed(range(_PORT_TRIES)):
-            port = self._choose_port(_HOST)
-            child = self._child(worktree, log_path, port)
-            server = EngineServer(child, _HOST, port, self.config.request_limit_s)
-            with child:
-                try:
-                    child.wait_ready(server.is_ready, self.config.start_limit_s)
-                except ServerFailedError as error:
-                    if error.exit_code == EXIT_PORT_BUSY and tries_left:
-                        continue
-                    raise
-                yield server
-                return
+        return self._starter.start(self.model, worktree, log_path)
+
+    def serve_quickly(
+        self, worktree: Path, log_path: Path
+    ) -> AbstractContextManager[EngineServer]:
+        """Fork the engine from a process that holds the libraries, which saves their import.
+
+        The log's first line tells a forked server. One that needs another environment starts
+        itself again as a new program.
+
+        Raises:
+            InvalidInputError: the model cannot be loaded or made.
+            ServerFailedError: the engine ended or was not ready in time.
+        """
+        return self._starter.start(self.model, worktree, log_path, is_quick=True)
+
+    def close(self) -> None:
+        """End the prepared process and the servers that were forked from it; idempotent."""
+        self._starter.close()
 
     def warmup(self, server: Server, seed: int) -> None:
-        """Play one request per place of the client's concurrency.
+        """Play short requests, one per place of the client's concurrency and load.
+
+        Every size of a batch is met as requests end one by one. A slow stack is warm after one
+        load, a fast one needs more of them, which cost it little.
 
         Raises:
             ServerFailedError: the server failed or hung.
         """
         own = _own(server)
-        play(own, "start", self._load(seed, self.config.concurrency))
+        started_s = time.monotonic()
+        for number in range(_WARMUP_LOADS):
+            load = self._load(seed + number, self.config.concurrency)
+            shortened = [request.shortened(_WARMUP_PART) for request in load.trace]
+            play(own, "start", replace(load, trace=shortened))
+            if time.monotonic() - started_s > _WARMUP_S:
+                return
 
     def profile(self, server: Server, seed: int) -> Profile:
         """Return the engine's own thread-time shares under the benchmark's load.
@@ -217,29 +247,6 @@ class EngineTarget:
     def default_num_requests(self) -> int:
         """Return the configured number, which lasts about three seconds on the baseline."""
         return self.config.num_requests
-
-    def _child(self, worktree: Path, log_path: Path, port: int) -> ChildProcess:
-        arguments = {
-            "--config": worktree.resolve() / CONFIG_FILE,
-            "--model": self.model.resolve(),
-            "--host": _HOST,
-            "--port": port,
-        }
-        words = [str(word) for pair in arguments.items() for word in pair]
-        extra = {
-            "PYTHONPATH": str(import_root(self._cache)),
-            "PYTHONUNBUFFERED": "1",
-            "ARBOR_ENGINE_CACHE": str(self._cache / "operators"),
-            "TORCHINDUCTOR_CACHE_DIR": str(self._cache / "inductor"),
-        }
-        if compiler := os.environ.get("CXX"):
-            extra["CXX"] = compiler
-        return ChildProcess(
-            [sys.executable, "-m", "arbor.targets.engine.server", *words],
-            clean_environment(extra),
-            worktree,
-            log_path,
-        )
 
     @cached_property
     def _successors(self) -> Any:

@@ -1,9 +1,9 @@
 """Seeded traces of requests: equal work for every seed, fresh prompts for each."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,10 @@ class TraceRequest:
     top_p: float
     repetition_penalty: float
     seed: int
+
+    def shortened(self, divisor: int) -> Self:
+        """Return the request with fewer tokens to generate; two at least, to decode once."""
+        return replace(self, max_tokens=max(min(2, self.max_tokens), self.max_tokens // divisor))
 
     def body(self) -> dict[str, Any]:
         """JSON body of a streaming completion."""

@@ -45,7 +45,10 @@ def test_a_sweep_is_worth_the_area_that_it_dominates() -> None:
 
 
 def test_a_window_without_tokens_has_a_logarithm() -> None:
-    assert objective_value([window(1.0).model_copy(update={"throughput_tok_s": 0.0})], Objective()) == MIN_VALUE
+    assert (
+        objective_value([window(1.0).model_copy(update={"throughput_tok_s": 0.0})], Objective())
+        == MIN_VALUE
+    )
 
 
 def test_what_is_not_measured_is_said_with_the_fix() -> None:

@@ -1,11 +1,10 @@
-"""Both samplers choose the same tokens, and the right ones."""
+"""All samplers choose the same tokens, and the right ones."""
 
 import pytest
 import torch
 
 from arbor.targets.engine.server.sampler import (
     PerSequenceSampler,
-    VectorisedSampler,
     make_sampler,
 )
 from arbor.targets.engine.server.sequence import SamplingParameters, Sequence
@@ -31,26 +30,45 @@ def _sequence(parameters: SamplingParameters, slot: int, tokens: list[int]) -> S
     return sequence
 
 
+@pytest.mark.parametrize("kind", ["vectorised", "native"])
 @pytest.mark.parametrize("vocab_size", [500, 512, 16_384])
 @pytest.mark.parametrize("parameters", [CHOICES, CHOICES[2:4], CHOICES[:2], [CHOICES[2]] * 7])
-def test_vectorised_equals_per_sequence_over_many_steps(
-    vocab_size: int, parameters: list[SamplingParameters]
+def test_all_rows_at_once_equal_one_by_one_over_many_steps(
+    kind: str, vocab_size: int, parameters: list[SamplingParameters]
 ) -> None:
     generator = torch.Generator().manual_seed(vocab_size)
-    vectorised = VectorisedSampler(Witness())
+    witness = Witness()
+    all_at_once = make_sampler(kind, witness)
     one_by_one = PerSequenceSampler(Witness())
     prompt = torch.randint(vocab_size, (30,), generator=generator).tolist()
     sequences = [_sequence(choice, slot, list(prompt)) for slot, choice in enumerate(parameters)]
     for _ in range(12):
         logits = 4 * torch.randn(len(parameters), vocab_size, generator=generator)
-        tokens = vectorised(sequences, logits.clone())
+        tokens = all_at_once(sequences, logits.clone())
         assert tokens == one_by_one(sequences, logits.clone())
         for sequence, token in zip(sequences, tokens, strict=True):
             sequence.tokens.append(token)
+    # only a draw from all tokens is left to the other sampler
+    draws_from_all = any(p.temperature and not p.top_k for p in parameters)
+    assert witness.counts == {"sampler.vectorised" if draws_from_all else f"sampler.{kind}": 12}
 
 
-def test_the_penalty_is_of_the_sequence_and_not_of_the_slot() -> None:
-    sampler = VectorisedSampler(Witness())
+def test_the_native_sampler_takes_any_width_and_place() -> None:
+    sampler = make_sampler("native", Witness())
+    for width in (1, 63, 64, 65, 1000):
+        for place in {0, width // 2, width - 1}:
+            logits = torch.zeros(1, width)
+            logits[0, place] = 5.0
+            greedy = SamplingParameters()
+            likeliest = SamplingParameters(temperature=1.0, top_k=1)
+            all_ranked = SamplingParameters(temperature=0.1, top_k=width, top_p=0.5)
+            for parameters in (greedy, likeliest, all_ranked):
+                assert sampler([_sequence(parameters, 0, [0])], logits.clone()) == [place]
+
+
+@pytest.mark.parametrize("kind", ["vectorised", "native"])
+def test_the_penalty_is_of_the_sequence_and_not_of_the_slot(kind: str) -> None:
+    sampler = make_sampler(kind, Witness())
     penalised = SamplingParameters(repetition_penalty=2.0)
     logits = torch.zeros(1, 64)
     logits[0, 7], logits[0, 9] = 3.0, 2.0
@@ -58,7 +76,7 @@ def test_the_penalty_is_of_the_sequence_and_not_of_the_slot() -> None:
     assert sampler([_sequence(penalised, 0, [9])], logits.clone()) == [7]
 
 
-@pytest.mark.parametrize("kind", ["per_sequence", "vectorised"])
+@pytest.mark.parametrize("kind", ["per_sequence", "vectorised", "native"])
 def test_draws_follow_the_probabilities(kind: str) -> None:
     count = 4000
     sampler = make_sampler(kind, Witness())
@@ -66,7 +84,7 @@ def test_draws_follow_the_probabilities(kind: str) -> None:
     logits = torch.full((count, 64), -1e4)
     logits[:, :4] = probabilities.log()
     sequences = [
-        _sequence(SamplingParameters(temperature=1.0, top_p=0.94, seed=seed), seed, [0])
+        _sequence(SamplingParameters(temperature=1.0, top_k=9, top_p=0.94, seed=seed), seed, [0])
         for seed in range(count)
     ]
     drawn = torch.bincount(torch.tensor(sampler(sequences, logits)), minlength=64) / count

@@ -27,13 +27,15 @@ def test_slots_are_given_lowest_first_and_come_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("admission", "order"), [("fifo", [9, 2, 5]), ("shortest_first", [2, 5, 9])]
+    ("admission", "order"),
+    [("fifo", [9, 2, 5]), ("shortest_first", [2, 5, 9]), ("longest_first", [5, 9, 2])],
 )
 def test_admission_order(admission: str, order: list[int]) -> None:
     settings = ApplicationSettings(admission=admission)  # type: ignore[arg-type]  # parametrised
     scheduler = Scheduler(settings)
-    for length in (9, 2, 5):
+    for length, max_tokens in ((9, 10), (2, 7), (5, 12)):
         scheduler.add(_sequence(length))
+        scheduler.waiting[-1].max_tokens = max_tokens
     assert [len(s.tokens) for s in scheduler.admit()] == order
 
 

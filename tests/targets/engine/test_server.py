@@ -163,7 +163,9 @@ def test_profile_and_score_over_http(
 ) -> None:
     server.ask("/profile/start", {})
     run_load(tiny_trace[:3], port=server.port)
-    assert sum(server.ask("/profile/stop", {})["shares"].values()) == pytest.approx(1.0)
+    shares = server.ask("/profile/stop", {})["shares"]
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert shares["http"] > 0.0
     sequences = [list(range(1, 20)), list(range(5, 40))]
     scored = server.ask("/score", {"sequences": sequences, "num_decode": 4, "batch": 64})
     assert scored["batch"] == 6

@@ -17,8 +17,12 @@ SINGLE: list[tuple[str, str, Any, str]] = [
     ("application", "kv_capacity_tokens", 256, "decode.single"),
     ("application", "prefix_reuse", True, "prefix_cache.restored"),
     ("application", "sampler", "vectorised", "sampler.vectorised"),
+    ("application", "sampler", "native", "sampler.native"),
     ("application", "stream_interval", 4, "delivery.gathered"),
     ("application", "admission", "shortest_first", "admission.shortest_first"),
+    ("application", "admission", "longest_first", "admission.longest_first"),
+    ("application", "speculation", "prompt_lookup", "speculation.looked_up"),
+    ("framework", "masks", "static", "masks.static"),
     ("framework", "kv_cache", "preallocated", "kv_cache.preallocated"),
     ("framework", "attention", "sdpa", "attention.sdpa"),
     ("framework", "prefill_logits", "last", "prefill_logits.last"),
@@ -49,14 +53,39 @@ def test_a_switch_alone_keeps_the_tokens(
 
 @pytest.mark.parametrize("attention", ["manual", "sdpa"])
 @pytest.mark.parametrize("cache", ["concatenated", "preallocated"])
+@pytest.mark.parametrize("masks", ["built", "static"])
 def test_batches_keep_the_tokens(
-    attention: str, cache: str, generate: Generate, baseline_tokens: list[list[int]]
+    attention: str, cache: str, masks: str, generate: Generate, baseline_tokens: list[list[int]]
 ) -> None:
     document = {
         "application": {"decode_batching": True, "max_num_seqs": 5, "prefix_reuse": True},
-        "framework": {"attention": attention, "kv_cache": cache, "prefill_packing": True},
+        "framework": {
+            "attention": attention,
+            "kv_cache": cache,
+            "prefill_packing": True,
+            "masks": masks,
+        },
     }
     assert generate(document) == baseline_tokens
+
+
+@pytest.mark.parametrize("attention", ["manual", "sdpa"])
+def test_ragged_decode_steps_keep_the_tokens(
+    attention: str, make_engine: MakeEngine, generate: Generate, baseline_tokens: list[list[int]]
+) -> None:
+    engine = make_engine(
+        {
+            "application": {"decode_batching": True, "max_num_seqs": 5},
+            "framework": {
+                "attention": attention,
+                "kv_cache": "preallocated",
+                "decode_layout": "ragged",
+            },
+        }
+    )
+    assert generate(engine) == baseline_tokens
+    assert engine.witness.counts["decode_layout.ragged"] > 0
+    assert f"attention.{attention}_padded" not in engine.witness.counts
 
 
 @pytest.mark.parametrize("left_out", [(), ("kernel", "fused_projections"), ("kernel", "linear")])

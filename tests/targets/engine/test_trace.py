@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import random
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,6 +28,14 @@ def test_the_mix() -> None:
     assert sum(r.repetition_penalty != 1.0 for r in trace) == 6
     assert len({r.max_tokens for r in trace}) > 5
     assert all(len(r.prompt) + r.max_tokens <= 1024 for r in trace)
+
+
+def test_a_shortened_request_decodes_once_at_least() -> None:
+    (request,) = build_trace(0, num_requests=1)
+    assert request.max_tokens == 48
+    assert request.shortened(3) == replace(request, max_tokens=16)
+    assert request.shortened(100).max_tokens == 2
+    assert replace(request, max_tokens=1).shortened(3).max_tokens == 1
 
 
 def test_prompts_follow_the_successors() -> None:

@@ -36,6 +36,7 @@ EXACT_STACK: Document = {
         "rope": "table",
         "prefill_packing": True,
         "grad_mode": "inference_mode",
+        "masks": "static",
     },
     "kernel": {"operators": "cpp", "linear": "onednn_packed", "fused_projections": True},
 }

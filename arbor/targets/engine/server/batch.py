@@ -38,19 +38,21 @@ class Batch:
         positions: [rows] position of each row in its sequence.
         row_slots: [rows] KV slot of each row.
         is_decode: every segment has one row.
+        is_step: the rows continue sequences, one each or a few: a decode step or checked drafts.
     """
 
     __slots__ = (
         "_padding",
         "_triangles",
         "is_decode",
+        "is_step",
         "positions",
         "row_slots",
         "segments",
         "tokens",
     )
 
-    def __init__(self, parts: Rows[tuple[int, int, Rows[int]]]) -> None:
+    def __init__(self, parts: Rows[tuple[int, int, Rows[int]]], *, is_step: bool = False) -> None:
         """Lay out (slot, tokens cached already, new tokens) triples one after the other."""
         tokens: list[int] = []
         positions: list[int] = []
@@ -66,6 +68,7 @@ class Batch:
         self.positions = torch.tensor(positions)
         self.row_slots = torch.tensor(slots)
         self.is_decode = len(tokens) == len(self.segments)
+        self.is_step = is_step or self.is_decode
         self._triangles: dict[tuple[int, int], Tensor] = {}
         self._padding: tuple[int, Tensor] | None = None
 
@@ -82,19 +85,23 @@ class Batch:
             self._triangles[key] = mask
         return mask
 
-    def padded_mask(self, dtype: torch.dtype) -> tuple[int, Tensor]:
+    def padded_mask(self, dtype: torch.dtype, table: Tensor | None = None) -> tuple[int, Tensor]:
         """Context length and additive mask [slots used, 1, 1, context] of a padded decode step.
 
         Slots below the highest used one that take no part see position 0 alone, so that their
-        rows stay finite; nobody reads them.
+        rows stay finite; nobody reads them. A table [max positions, max positions] holds the
+        masks of all positions already.
         """
         if self._padding is None:
             num_slots = max(part.slot for part in self.segments) + 1
             context = max(part.stop for part in self.segments)
             last = torch.zeros(num_slots, dtype=torch.long)
             last[self.row_slots] = self.positions
-            hidden = torch.arange(context) > last[:, None]
-            mask = torch.zeros(num_slots, context, dtype=dtype)
-            mask.masked_fill_(hidden, float("-inf"))
+            if table is None:
+                hidden = torch.arange(context) > last[:, None]
+                mask = torch.zeros(num_slots, context, dtype=dtype)
+                mask.masked_fill_(hidden, float("-inf"))
+            else:
+                mask = table[:, :context].index_select(0, last)
             self._padding = (context, mask[:, None, None, :])
         return self._padding

@@ -4,6 +4,7 @@ import ctypes
 import gc
 import os
 import sys
+from pathlib import Path
 
 import torch
 
@@ -28,9 +29,26 @@ def apply_before_load(settings: DispatchSettings, witness: Witness) -> None:
         witness.count("affinity.pinned")
     if settings.malloc == "arena_tuned" and _tune_malloc():
         witness.count("malloc.arena_tuned")
+    if settings.malloc == "huge_pages" and _has_huge_pages():
+        witness.count("malloc.huge_pages")
+    if _is_loaded(f"lib{settings.allocator}"):
+        witness.count(f"allocator.{settings.allocator}")
     if settings.denormals == "flushed" and torch.set_flush_denormal(True):
         witness.count("denormals.flushed")
     sys.setswitchinterval(settings.switch_interval_us / 1e6)
+
+
+def place_threads(settings: DispatchSettings, engine_thread_id: int, witness: Witness) -> None:
+    """Give the engine's thread the last cores and the calling one, the front's, the others.
+
+    The threads that PyTorch adds to the engine's later are placed like it.
+    """
+    allowed = sorted(os.sched_getaffinity(0))
+    if settings.affinity != "apart" or len(allowed) <= settings.threads:
+        return
+    os.sched_setaffinity(engine_thread_id, allowed[-settings.threads :])
+    os.sched_setaffinity(0, allowed[: -settings.threads])
+    witness.count("affinity.apart")
 
 
 def apply_after_load(settings: DispatchSettings, witness: Witness) -> None:
@@ -41,6 +59,26 @@ def apply_after_load(settings: DispatchSettings, witness: Witness) -> None:
         gc.collect()
         gc.freeze()
     witness.count(f"gc.{settings.gc}")
+
+
+def _is_loaded(library: str) -> bool:
+    """Whether a library was put in front: its file is mapped."""
+    try:
+        maps = Path("/proc/self/maps").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return any(f"/{library}" in line for line in maps.splitlines())
+
+
+def _has_huge_pages() -> bool:
+    """Whether glibc was started to ask for huge pages and the system grants them."""
+    if "glibc.malloc.hugetlb=1" not in os.environ.get("GLIBC_TUNABLES", ""):
+        return False
+    try:
+        mode = Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return "[never]" not in mode
 
 
 def _tune_malloc() -> bool:

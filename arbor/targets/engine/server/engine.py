@@ -15,6 +15,7 @@ from arbor.targets.engine.server.sampler import make_sampler
 from arbor.targets.engine.server.scheduler import Scheduler
 from arbor.targets.engine.server.sequence import Sequence, TokenSink
 from arbor.targets.engine.server.settings import Settings
+from arbor.targets.engine.server.speculation import PromptLookup
 from arbor.targets.engine.server.witness import Witness
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class Engine:
             self.decoder = Decoder(self.architecture, weights, settings, self.witness)
         self.scheduler = Scheduler(application)
         self.sample = make_sampler(application.sampler, self.witness)
+        is_speculative = application.speculation == "prompt_lookup"
+        self.lookup = PromptLookup(application, self.witness) if is_speculative else None
         self.prefix_cache = PrefixCache(self.decoder.cache)
         self.num_generated_tokens = 0
         self.num_prompt_tokens = 0
@@ -70,10 +73,10 @@ class Engine:
             self._note_peak("kv_capacity_tokens", sum(len(s.tokens) for s in running))
             if admitted:
                 self.witness.count(f"admission.{self.settings.application.admission}")
-                logits = self.prefill(admitted)
-                self._choose(admitted, logits, deliveries)
+                tokens = self.sample(admitted, self.prefill(admitted))
+                self._hand_out(admitted, [[token] for token in tokens], deliveries)
             if decoding:
-                self._choose(decoding, self.decode(decoding), deliveries)
+                self._hand_out(decoding, self._next(decoding), deliveries)
         return deliveries
 
     def prefill(self, sequences: list[Sequence]) -> Tensor:
@@ -129,6 +132,18 @@ class Engine:
             sequence.num_cached = len(sequence.tokens)
         return logits
 
+    def check(self, sequences: list[Sequence], drafts: list[list[int]]) -> Tensor:
+        """Compute last tokens and drafts; gives next-token logits of all their rows in order."""
+        parts = [
+            (s.slot, s.num_cached, s.tokens[s.num_cached :] + draft)
+            for s, draft in zip(sequences, drafts, strict=True)
+        ]
+        is_batched = self.settings.application.decode_batching
+        batches = [parts] if is_batched else [[part] for part in parts]
+        self.witness.count("decode.checked")
+        rows = [self.decoder.head(self.decoder.forward(Batch(b, is_step=True))) for b in batches]
+        return torch.cat(rows)
+
     def finish(self, sequence: Sequence) -> None:
         """Free the slot and the cache of a running sequence."""
         self.scheduler.release(sequence)
@@ -179,16 +194,39 @@ class Engine:
                 groups[-1].append(sequence)
         return groups
 
-    def _choose(
-        self, sequences: list[Sequence], logits: Tensor, deliveries: list[Delivery]
+    def _next(self, sequences: list[Sequence]) -> list[list[int]]:
+        """The next token of each sequence, or the next ones where a draft came true."""
+        drafts = [self.lookup.draft(s) for s in sequences] if self.lookup else []
+        if self.lookup is None or not any(drafts):
+            return [[token] for token in self.sample(sequences, self.decode(sequences))]
+        logits = self.check(sequences, drafts)
+        branches = [
+            self.lookup.branches(sequence, draft)
+            for sequence, draft in zip(sequences, drafts, strict=True)
+        ]
+        tokens = iter(self.sample([b for group in branches for b in group], logits))
+        chosen = []
+        for sequence, draft, group in zip(sequences, drafts, branches, strict=True):
+            accepted = self.lookup.accept(draft, [next(tokens) for _ in group])
+            # the last chosen token was not an input, what was not accepted was a wrong one
+            sequence.num_cached = len(sequence.tokens) + len(accepted) - 1
+            self.decoder.cache.truncate(sequence.slot, sequence.num_cached)
+            chosen.append(accepted)
+        return chosen
+
+    def _hand_out(
+        self, sequences: list[Sequence], chosen: list[list[int]], deliveries: list[Delivery]
     ) -> None:
-        tokens = self.sample(sequences, logits)
-        self.num_generated_tokens += len(tokens)
         interval = self.settings.application.stream_interval
-        for sequence, token in zip(sequences, tokens, strict=True):
-            sequence.tokens.append(token)
-            sequence.pending.append(token)
-            reason = sequence.finish_reason()
+        for sequence, tokens in zip(sequences, chosen, strict=True):
+            reason = None
+            for token in tokens:
+                sequence.tokens.append(token)
+                sequence.pending.append(token)
+                self.num_generated_tokens += 1
+                reason = sequence.finish_reason()
+                if reason:
+                    break
             # The first token goes out at once, so that time to first token stays honest.
             if reason or sequence.num_generated == 1 or len(sequence.pending) >= interval:
                 if len(sequence.pending) > 1:

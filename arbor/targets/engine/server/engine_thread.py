@@ -54,6 +54,11 @@ class EngineThread:
         """Begin to serve."""
         self._thread.start()
 
+    @property
+    def native_id(self) -> int:
+        """The system's id of the running thread."""
+        return self._thread.native_id or 0
+
     def stop(self) -> None:
         """End after the current step; a step that takes too long is left to die with us."""
         self._is_stopping = True

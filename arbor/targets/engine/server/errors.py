@@ -5,6 +5,7 @@ EXIT_BAD_SETTINGS = 2
 EXIT_PORT_BUSY = 3
 EXIT_BAD_MODEL = 4
 EXIT_NO_COMPILER = 5
+EXIT_BAD_OVERLAY = 6
 
 
 class StartError(Exception):
@@ -35,6 +36,12 @@ class CompilerMissingError(StartError):
     """The native operators need a C++ compiler and there is none, or it refused the source."""
 
     exit_code = EXIT_NO_COMPILER
+
+
+class OverlayError(StartError, ValueError):
+    """The workspace's overlay holds a file that may not be replaced."""
+
+    exit_code = EXIT_BAD_OVERLAY
 
 
 class UnsupportedCombinationError(Exception):

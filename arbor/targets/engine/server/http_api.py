@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -43,7 +44,7 @@ class Api:
         self._engine = engine
         self._model_name = model_name
         self._loop = asyncio.get_running_loop()
-        self._profiler = Profiler(engine)
+        self._profiler = Profiler(engine, threading.get_ident())
         self._numbers = itertools.count(1)
         self._open: set[Sequence] = set()
         self._served = ServiceRecord()

@@ -25,6 +25,9 @@ class KVCache(Protocol):
     def copy_in(self, slot: int, blocks: list[Tensor]) -> None:
         """Start a sequence with blocks that were copied out of another one."""
 
+    def truncate(self, slot: int, length: int) -> None:
+        """Forget what a sequence wrote beyond so many tokens."""
+
     def release(self, slot: int) -> None:
         """Forget the slot's sequence."""
 
@@ -65,6 +68,12 @@ class ConcatenatedCache:
         joined = torch.cat(blocks, dim=3)
         for layer in range(self._num_layers):
             self._entries[layer, slot] = (joined[layer, 0], joined[layer, 1])
+
+    def truncate(self, slot: int, length: int) -> None:
+        """Keep views of the beginnings."""
+        for layer in range(self._num_layers):
+            key, value = self._entries[layer, slot]
+            self._entries[layer, slot] = (key[:, :length], value[:, :length])
 
     def release(self, slot: int) -> None:
         """Drop the slot's tensors."""
@@ -121,6 +130,9 @@ class PreallocatedCache:
             stop = start + block.shape[3]
             self.storage[:, :, slot, :, start:stop] = block
             start = stop
+
+    def truncate(self, slot: int, length: int) -> None:
+        """Nothing to do: the next rows overwrite what is beyond."""
 
     def release(self, slot: int) -> None:
         """Nothing to do: the next sequence overwrites the slot."""

@@ -11,6 +11,7 @@ from arbor.targets.engine.server.architecture import Architecture
 from arbor.targets.engine.server.attention import TorchAttention
 from arbor.targets.engine.server.batch import Batch
 from arbor.targets.engine.server.kv_cache import KVCache
+from arbor.targets.engine.server.masks import make_masks
 from arbor.targets.engine.server.native.operators import NativeOperators
 from arbor.targets.engine.server.settings import Settings
 from arbor.targets.engine.server.witness import Witness
@@ -67,8 +68,9 @@ class TorchLayerOperators:
         source = rotary.TabulatedAngles if is_table else rotary.ComputedAngles
         self.angles: rotary.AngleSource = source(architecture, dtype, witness)
         self._angles: tuple[Tensor, Tensor] | None = None
+        masks = make_masks(settings.framework.masks, architecture, dtype, witness)
         self.attention: Callable[[int, Tensor, Batch], Tensor] = TorchAttention(
-            cache, settings.framework.attention, witness
+            cache, settings.framework, masks, witness
         )
 
     def normalise(self, rows: Tensor, weight: Tensor) -> Tensor:
@@ -115,7 +117,8 @@ class NativeLayerOperators:
         self, architecture: Architecture, settings: Settings, cache: KVCache, witness: Witness
     ) -> None:
         self._native = NativeOperators(architecture, cache, witness)
-        self._prompt_attention = TorchAttention(cache, settings.framework.attention, witness)
+        masks = make_masks(settings.framework.masks, architecture, torch.float32, witness)
+        self._prompt_attention = TorchAttention(cache, settings.framework, masks, witness)
         self.normalise = self._native.normalise
         self.add_and_normalise = self._native.add_and_normalise
         self.activate = self._native.activate
@@ -126,7 +129,7 @@ class NativeLayerOperators:
 
     def attend(self, layer: int, query: Tensor, batch: Batch) -> Tensor:
         """[rows, heads, dim] -> [rows, heads * dim]."""
-        if batch.is_decode:
+        if batch.is_step:
             return self._native.attend(layer, query, batch)
         return self._prompt_attention(layer, query, batch)
 

@@ -1,6 +1,6 @@
 """Next tokens from logits: one sequence after the other, or all rows at once.
 
-Both draw by inverting the cumulative distribution, likeliest token first, at the request's own
+All draw by inverting the cumulative distribution, likeliest token first, at the request's own
 uniform number; so they choose the same tokens whatever runs beside a request.
 """
 
@@ -10,6 +10,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from arbor.targets.engine.server.native.sampling import NativeSampler
 from arbor.targets.engine.server.sequence import SamplingParameters, Sequence
 from arbor.targets.engine.server.witness import Witness
 
@@ -151,4 +152,6 @@ def make_sampler(kind: str, witness: Witness) -> Sampler:
     """The sampler that serve.yaml asks for."""
     if kind == "vectorised":
         return VectorisedSampler(witness)
+    if kind == "native":
+        return NativeSampler(VectorisedSampler(witness), witness)
     return PerSequenceSampler(witness)

@@ -9,7 +9,11 @@ from pathlib import Path
 import torch
 from aiohttp import web
 
-from arbor.targets.engine.server.dispatch import apply_after_load, apply_before_load
+from arbor.targets.engine.server.dispatch import (
+    apply_after_load,
+    apply_before_load,
+    place_threads,
+)
 from arbor.targets.engine.server.engine import Engine
 from arbor.targets.engine.server.errors import EXIT_CRASHED, PortBusyError
 from arbor.targets.engine.server.http_api import Api
@@ -80,6 +84,7 @@ async def _serve(engine: Engine, model_name: str, listener: socket.socket) -> in
     await runner.setup()
     await web.SockSite(runner, listener, backlog=_BACKLOG).start()
     api.thread.start()
+    place_threads(engine.settings.dispatch, api.thread.native_id, engine.witness)
     api.crashed.add_done_callback(lambda _crashed: stopping.set())
     await stopping.wait()
     await asyncio.to_thread(api.thread.stop)

@@ -28,9 +28,11 @@ class ApplicationSettings:
     max_num_batched_tokens: int = _bounded(2048, 64, 65_536)
     kv_capacity_tokens: int = _bounded(65_536, 256, 1_048_576)
     prefix_reuse: bool = False
-    sampler: Literal["per_sequence", "vectorised"] = "per_sequence"
+    sampler: Literal["per_sequence", "vectorised", "native"] = "per_sequence"
     stream_interval: int = _bounded(1, 1, 1024)
-    admission: Literal["fifo", "shortest_first"] = "fifo"
+    admission: Literal["fifo", "shortest_first", "longest_first"] = "fifo"
+    speculation: Literal["none", "prompt_lookup"] = "none"
+    speculation_tokens: int = _bounded(4, 1, 16)
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class FrameworkSettings:
     rope: Literal["computed", "table"] = "computed"
     prefill_packing: bool = False
     grad_mode: Literal["no_grad", "inference_mode"] = "no_grad"
+    masks: Literal["built", "static"] = "built"
+    decode_layout: Literal["padded", "ragged"] = "padded"
 
 
 @dataclass(frozen=True)
@@ -70,8 +74,9 @@ class DispatchSettings:
     """What the process asks of the machine and of the interpreter."""
 
     threads: int = _bounded(1, 1, 256)
-    affinity: Literal["none", "pinned"] = "none"
-    malloc: Literal["default", "arena_tuned"] = "default"
+    affinity: Literal["none", "pinned", "apart"] = "none"
+    allocator: Literal["system", "jemalloc", "tcmalloc"] = "system"
+    malloc: Literal["default", "arena_tuned", "huge_pages"] = "default"
     gc: Literal["on", "off", "frozen"] = "on"
     denormals: Literal["kept", "flushed"] = "kept"
     switch_interval_us: int = _bounded(5000, 50, 100_000)

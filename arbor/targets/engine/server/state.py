@@ -8,6 +8,7 @@ import torch
 
 from arbor.targets.engine.server.compilations import compilations
 from arbor.targets.engine.server.engine import Engine
+from arbor.targets.engine.server.overlay import overlaid
 
 
 def describe_state(engine: Engine) -> dict[str, Any]:
@@ -15,6 +16,7 @@ def describe_state(engine: Engine) -> dict[str, Any]:
     scheduler, prefix = engine.scheduler, engine.prefix_cache
     return {
         "settings": engine.settings.as_dict(),
+        "overlay": overlaid(),
         "versions": {"python": platform.python_version(), "torch": torch.__version__},
         "process": {
             "pid": os.getpid(),

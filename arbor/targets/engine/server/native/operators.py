@@ -1,7 +1,5 @@
 """The C++ operators on tensors: float32, one thread, and only on the preallocated cache."""
 
-import ctypes
-
 import torch
 from torch import Tensor
 
@@ -9,11 +7,11 @@ from arbor.targets.engine.server.architecture import Architecture
 from arbor.targets.engine.server.batch import Batch
 from arbor.targets.engine.server.errors import UnsupportedCombinationError
 from arbor.targets.engine.server.kv_cache import KVCache, PreallocatedCache
-from arbor.targets.engine.server.native.build import load_operators
+from arbor.targets.engine.server.native.build import declare, load_library
 from arbor.targets.engine.server.rotary import cosine_and_sine, inverse_frequencies
 from arbor.targets.engine.server.witness import Witness
 
-# p: pointer, n: integer, f: float, in the order of operators.cpp.
+# In the order of operators.cpp.
 _SIGNATURES = {
     "rms_norm": "pppnnf",
     "add_rms_norm": "ppppnnf",
@@ -21,7 +19,6 @@ _SIGNATURES = {
     "rope_and_write": "pnpnpnppppppnnnnn",
     "decode_attention": "pnppppppnnnnnf",
 }
-_TYPES = {"p": ctypes.c_void_p, "n": ctypes.c_int64, "f": ctypes.c_float}
 
 
 def _address(tensor: Tensor, operator: str) -> int:
@@ -41,12 +38,7 @@ class NativeOperators:
     """RMSNorm, SwiGLU, RoPE with the KV write, and attention of decode steps."""
 
     def __init__(self, architecture: Architecture, cache: KVCache, witness: Witness) -> None:
-        library = load_operators()
-        for name, signature in _SIGNATURES.items():
-            function = getattr(library, name)
-            function.argtypes = [_TYPES[letter] for letter in signature]
-            function.restype = None
-        self._library = library
+        self._library = declare(load_library("operators"), _SIGNATURES)
         self._architecture = architecture
         self._cache = cache
         self._witness = witness
