@@ -3,8 +3,9 @@
 from contextlib import suppress
 
 from arbor.actors.arms import Arms
+from arbor.actors.attempt import CancelledError
 from arbor.actors.journal import Journal
-from arbor.actors.measurement import CancelledError, Measurement
+from arbor.actors.measurement import Measurement
 from arbor.actors.place import Place
 from arbor.core.requests import Request
 from arbor.events.errors import ConflictError

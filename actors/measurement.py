@@ -2,82 +2,32 @@
 
 import math
 import statistics
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Literal, TypedDict
+from typing import Literal
 
-from arbor.actors.arms import Arms
-from arbor.actors.journal import Journal
-from arbor.actors.pairs import SEED_STRIDE, loads_of, planned, play_pair
-from arbor.actors.place import Place
+from arbor.actors.comparison import Comparison
+from arbor.actors.pairs import SEED_STRIDE
 from arbor.core.accuracy import Gate
+from arbor.core.measure.foreign import foreign_ratio
 from arbor.core.measure.interval import Series, claim_effect, series_effect
 from arbor.core.measure.planning import calibrated_mde_ratio
-from arbor.core.measure.sequential import Stop, decide
-from arbor.core.requests import Request
+from arbor.core.measure.sequential import Stop
 from arbor.core.witness import has_witness
-from arbor.events.errors import ArborError
 from arbor.events.evidence import (
     AccuracyMeasured,
     BenchmarkMeasured,
     NoiseCalibrated,
-    PairMeasured,
     ProfileTaken,
     SoakMeasured,
 )
-from arbor.events.types import (
-    Effect,
-    Guard,
-    GuardEffect,
-    Load,
-    SeriesPlan,
-    WindowSample,
-)
-from arbor.targets.base import STANDARD_LOAD, ServerFailedError
-
-MIN_VALID_PAIRS = 2
-"""A standard deviation needs two."""
+from arbor.events.types import Effect, GuardEffect, Load, WindowSample
+from arbor.targets.base import ServerFailedError
 
 MIN_SOAK_WINDOWS = 3
 """Fewer windows of peak load show no trend."""
 
 
-class CancelledError(Exception):
-    """The request is not wanted any more, or another attempt must be made."""
-
-
-class _Evidence(TypedDict):
-    """Fields that all evidence shares."""
-
-    action_id: str | None
-    attempt_id: str
-    causation_id: str
-    request_id: str
-    node_id: str
-    commit: str
-
-
-class Measurement:
+class Measurement(Comparison):
     """Measures what a request asks for and appends what it sees as it sees it."""
-
-    def __init__(
-        self, place: Place, journal: Journal, arms: Arms, request: Request, attempt_id: str
-    ) -> None:
-        self._place = place
-        self._journal = journal
-        self._arms = arms
-        self._asked = request.asked
-        self._settings = journal.state.settings.measure
-        self._commit = place.commit(self._asked.parent_commit, self._asked.edits)
-        self._incumbent = self._asked.incumbent_commit
-        self._evidence: _Evidence = {
-            "action_id": self._asked.action_id,
-            "attempt_id": attempt_id,
-            "causation_id": request.event_id,
-            "request_id": self._asked.request_id,
-            "node_id": self._asked.node_id,
-            "commit": self._commit,
-        }
 
     def run(self) -> None:
         """Measure; a failed server becomes a Crashed event.
@@ -97,8 +47,8 @@ class Measurement:
         # The incumbent stays up beside the candidate: an accuracy check needs no baseline server
         # once the reference is taken, and the parent is what the benchmark compares with next.
         is_compared = self._asked.purpose != "accuracy"
-        # a claim is about servers that were started afresh
-        self._arms.is_quick = self._asked.purpose not in {"revalidation", "soak"}
+        # A claim is about servers that were started afresh, and the calibration is its yardstick.
+        self._arms.is_quick = self._asked.purpose not in {"noise", "revalidation", "soak"}
         self._arms.retain(
             self._commit, self._asked.parent_commit, *((self._incumbent,) if is_compared else ())
         )
@@ -107,44 +57,6 @@ class Measurement:
         except ServerFailedError as error:
             self._arms.drop(self._commit)
             self._record_crash(error, self._asked.action_id)
-
-    def _record_crash(self, error: ServerFailedError, action_id: str | None) -> None:
-        self._journal.append(
-            self._place.crashed(
-                error,
-                action_id=action_id,
-                attempt_id=self._evidence["attempt_id"],
-                node_id=self._asked.node_id,
-                request_id=self._asked.request_id,
-            )
-        )
-
-    @contextmanager
-    def _lease(self, *, exclusive: bool) -> Iterator[None]:
-        with self._journal.lease(
-            self._place.host,
-            self._asked.purpose,
-            exclusive=exclusive,
-            action_id=self._asked.action_id,
-        ):
-            self._check_wanted()
-            yield
-
-    def _check_wanted(self) -> None:
-        self._journal.catch_up()
-        if self._journal.state.requests.by_id[self._asked.request_id].is_cancelled:
-            raise CancelledError
-
-    @contextmanager
-    def _on_incumbent(self) -> Iterator[None]:
-        """Blame a failure on the incumbent, not on the action."""
-        try:
-            yield
-        except ServerFailedError as error:
-            self._arms.drop(self._incumbent, "b")
-            self._arms.drop(self._incumbent)
-            self._record_crash(error, None)
-            raise CancelledError from error
 
     def _profile(self) -> None:
         with self._lease(exclusive=True):
@@ -172,89 +84,6 @@ class Measurement:
             sample = self._place.target.accuracy(self._arms.get(self._commit), reference, gate)
         self._journal.append(AccuracyMeasured(**self._evidence, sample=sample))
 
-    # Pairs of windows
-
-    def _pair(
-        self, number: int, start: int, num_requests: int, slot: str, guard: Guard | None = None
-    ) -> float | None:
-        """Measure one pair and append it; return its log ratio when it is valid."""
-        self._check_wanted()
-        seed = self._asked.seed + SEED_STRIDE * number
-        objective = self._settings.objective if guard is None else guard.objective
-        loads = loads_of(objective, STANDARD_LOAD if guard is None else guard.load)
-
-        def candidate() -> list[WindowSample]:
-            return [self._arms.window(self._commit, "a", seed, num_requests, x) for x in loads]
-
-        def incumbent() -> list[WindowSample]:
-            with self._on_incumbent():
-                return [
-                    self._arms.window(self._incumbent, slot, seed, num_requests, x) for x in loads
-                ]
-
-        started = self._journal.state.started
-        played = play_pair(
-            number,
-            start,
-            candidate,
-            incumbent,
-            objective=objective,
-            num_devices=started.hardware.num_devices if started is not None else 1,
-            max_foreign_cpu_difference=self._settings.max_foreign_cpu_difference,
-        )
-        name = "" if guard is None else guard.name
-        self._journal.append(PairMeasured(**self._evidence, **dict(played), guard=name))
-        return played.log_ratio if played.is_valid else None
-
-    def _planned(
-        self,
-        num_pairs: int,
-        first: int,
-        start: int,
-        num_requests: int,
-        *,
-        slot: str = "b",
-        guard: Guard | None = None,
-    ) -> list[float]:
-        return planned(
-            num_pairs,
-            first,
-            lambda number: self._pair(number, start, num_requests, slot, guard),
-        )
-
-    def _series(self, plan: SeriesPlan) -> tuple[Series, Stop]:
-        """Measure pairs until they decide; flawed ones are repeated up to half as many."""
-        starts: list[list[float]] = [[]]
-        for number in range(1, plan.max_pairs * 3 // 2 + 1):
-            # Of fresh servers as well, what is known about the incumbent's speed holds.
-            num_requests = self._arms.num_requests(self._incumbent, self._settings.window_s)
-            value = self._pair(number, len(starts), num_requests, "a")
-            starts[-1] += [] if value is None else [value]
-            series = Series.of(*starts)
-            then = decide(series, plan)
-            if then == "restart":
-                if starts[-1]:
-                    # Servers forked from one process would share what differs between starts.
-                    self._arms.is_quick = False
-                    self._arms.close()
-                    starts.append([])
-            elif then is not None:
-                return series, then
-        return self._enough(Series.of(*starts)), "max_pairs"
-
-    def _enough(self, series: Series) -> Series:
-        """Return a series when a deviation can be had from it.
-
-        Raises:
-            ServerFailedError: too few pairs were valid.
-        """
-        if series.num_pairs >= MIN_VALID_PAIRS:
-            return series
-        raise ServerFailedError(
-            self._asked.purpose,
-            "foreign load came and went: the arms of nearly every pair saw different loads",
-        )
-
     def _noise(self) -> None:
         commit, window_s = self._commit, self._settings.window_s
         with self._lease(exclusive=True):
@@ -275,16 +104,6 @@ class Measurement:
                 num_requests=num_requests,
             )
         )
-
-    def _plan(self) -> SeriesPlan:
-        """Return the request's plan.
-
-        Raises:
-            ArborError: it has none: a defect.
-        """
-        if self._asked.plan is None:
-            raise ArborError(f"{self._asked.request_id} ({self._asked.purpose}) has no plan")
-        return self._asked.plan
 
     def _benchmark(self) -> None:
         plan = self._plan()
@@ -316,27 +135,15 @@ class Measurement:
                 starts.append(self._planned(plan.max_pairs, first, start, num_requests))
             guards = self._guards(1 + plan.max_starts * 2 * plan.max_pairs, plan.max_starts, "b")
         series = self._enough(Series.of(*starts))
-        effect = claim_effect(series, self._settings.alpha, start_sd=plan.start_sd)
+        self._journal.catch_up()
+        pairs = self._journal.state.requests.by_id[self._asked.request_id].pairs
+        effect = claim_effect(
+            series,
+            self._settings.alpha,
+            start_sd=plan.start_sd,
+            foreign=foreign_ratio(pairs),
+        )
         self._report("revalidation", effect, "planned", guards)
-
-    def _guards(self, first: int, start: int, slot: str) -> tuple[GuardEffect, ...]:
-        """Measure what the candidate does to the workloads that must not get worse."""
-        effects = []
-        for guard in self._settings.guards:
-            num_requests = self._place.target.default_num_requests()
-            values = self._planned(
-                guard.num_pairs, first, start, num_requests, slot=slot, guard=guard
-            )
-            effect = series_effect(
-                self._enough(Series.of(values)),
-                self._settings.alpha,
-                start_sd=self._settings.start_sd,
-            )
-            effects.append(
-                GuardEffect(name=guard.name, effect=effect, max_loss_ratio=guard.max_loss_ratio)
-            )
-            first += 2 * guard.num_pairs
-        return tuple(effects)
 
     def _soak(self) -> None:
         """Keep a fresh server of the stack under peak load for a while."""

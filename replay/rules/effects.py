@@ -4,6 +4,7 @@ import math
 import statistics
 from collections import defaultdict
 
+from arbor.core.measure.foreign import foreign_ratio
 from arbor.core.measure.interval import Series, claim_effect, series_effect
 from arbor.core.measure.objective import objective_value
 from arbor.core.measure.planning import calibrated_mde_ratio
@@ -117,7 +118,12 @@ def _benchmark_problem(
         return f"{result.request_id} has no plan to hold its pairs against"
     plan = asked.plan
     if result.purpose == "revalidation":
-        effect = claim_effect(_series(pairs), settings.alpha, start_sd=plan.start_sd)
+        effect = claim_effect(
+            _series(pairs),
+            settings.alpha,
+            start_sd=plan.start_sd,
+            foreign=foreign_ratio(pairs),
+        )
     else:
         effect = series_effect(
             _series(pairs),

@@ -8,6 +8,7 @@ from typing import Self
 
 from scipy.special import ndtri, stdtrit
 
+from arbor.core.measure.foreign import load_sd
 from arbor.events.types import Effect
 
 T_MIXTURE_VARIANCE = 25.0
@@ -180,7 +181,7 @@ def series_effect(
     return _effect(series, series.mean, width, alpha)
 
 
-def claim_effect(series: Series, alpha: float, *, start_sd: float) -> Effect:
+def claim_effect(series: Series, alpha: float, *, start_sd: float, foreign: float = 0.0) -> Effect:
     """Return the effect of a planned number of pairs on a planned number of starts.
 
     Windows of one start are not independent: identical servers differ from start to start. The
@@ -191,6 +192,7 @@ def claim_effect(series: Series, alpha: float, *, start_sd: float) -> Effect:
         series: log ratios, one sequence a start.
         alpha: miscoverage of the interval.
         start_sd: assumed standard deviation of the log ratio between starts.
+        foreign: share of the cores that other processes took; it widens the interval.
 
     Raises:
         ValueError: there are fewer than two pairs in all.
@@ -203,7 +205,9 @@ def claim_effect(series: Series, alpha: float, *, start_sd: float) -> Effect:
     between = max(seen - variance * len(means) / series.num_pairs, start_sd**2)
     error = math.sqrt(variance / series.num_pairs + between / len(means))
     quantile = float(stdtrit(max(1, series.degrees), 1.0 - alpha / 2.0))
-    return _effect(series, statistics.fmean(means), quantile * error, alpha)
+    mean = statistics.fmean(means)
+    loaded = normal_quantile(1.0 - alpha / 2.0) * load_sd(foreign, mean)
+    return _effect(series, mean, math.hypot(quantile * error, loaded), alpha)
 
 
 def _effect(series: Series, mean: float, width: float, alpha: float) -> Effect:

@@ -1,6 +1,7 @@
 """Options of the ``engine`` target."""
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -23,6 +24,8 @@ class EngineTargetConfig(Value):
     """Requests of a window before its length is calibrated."""
     length_scale: float = Field(default=0.25, gt=0)
     """Multiplies the lengths of prompts and outputs; 1 means 81 output tokens on average."""
+    catalog: Literal["full", "placebo"] = "full"
+    """``placebo`` offers actions that change nothing, to show that a campaign keeps none."""
     check: CheckSettings = CheckSettings()
     start_limit_s: float = Field(default=45.0, gt=0)
     request_limit_s: float = Field(default=60.0, gt=0)

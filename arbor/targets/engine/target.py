@@ -31,6 +31,7 @@ from arbor.targets.base import STANDARD_LOAD, Server
 from arbor.targets.child import free_port
 from arbor.targets.engine.accuracy import AccuracyCheck
 from arbor.targets.engine.catalog import engine_catalog
+from arbor.targets.engine.catalog_placebo import placebo_actions
 from arbor.targets.engine.config import EngineTargetConfig
 from arbor.targets.engine.model_cache import cache_folder, synthetic_model
 from arbor.targets.engine.model_folder import inspect_model, planted_successors
@@ -131,7 +132,9 @@ class EngineTarget:
         return {**config, "kernel.head_weights": "float32"}
 
     def actions(self, hardware: Hardware) -> Sequence[ActionTemplate]:
-        """Return the engine's catalog."""
+        """Return the engine's catalog, or placebos."""
+        if self.config.catalog == "placebo":
+            return placebo_actions()
         return engine_catalog(
             hardware.num_cores, self.config.concurrency, sorted(installed_allocators())
         )

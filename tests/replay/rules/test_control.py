@@ -15,7 +15,7 @@ from arbor.events.outcome import ActionKept
 from arbor.events.settings import SearchSettings, Settings
 from arbor.replay.audit import RULES, RuleReport, run_rule
 from arbor.replay.rules.base import Evidence
-from tests.fakes.stage import Stage, template
+from tests.fakes.stage import WITHOUT_SOAK, Stage, template
 from tests.replay.recorded import changed, inserted
 
 Events = tuple[Recorded, ...]
@@ -41,7 +41,9 @@ def _at(events: Sequence[Recorded], holds: Callable[[Event], object]) -> int:
 @pytest.fixture(scope="module")
 def events() -> Events:
     """A campaign with an approval, a pause, a revocation and a rebuilt path."""
-    settings = Settings(search=SearchSettings(parallel=1, require_approval=("b",)))
+    settings = WITHOUT_SOAK.model_copy(
+        update={"search": SearchSettings(parallel=1, require_approval=("b",))}
+    )
     stage = Stage(
         template("a", prior_speedup_ratio=3.0),
         template("b", prior_speedup_ratio=2.0),

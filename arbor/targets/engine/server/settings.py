@@ -80,6 +80,8 @@ class DispatchSettings:
     gc: Literal["on", "off", "frozen"] = "on"
     denormals: Literal["kept", "flushed"] = "kept"
     switch_interval_us: int = _bounded(5000, 50, 100_000)
+    placebo: int = _bounded(0, 0, 999)
+    """Changes nothing; a campaign over its values must keep none."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,38 @@
+"""What other processes on the machine do to the meaning of a claim."""
+
+import statistics
+from collections.abc import Iterable
+
+from arbor.events.evidence import PairMeasured
+
+TOLERATED_RATIO = 0.12
+"""Foreign share of the cores that moves no ratio: the system's own and the observer's."""
+SENSITIVITY = 0.12
+"""Deviation of a log ratio per unit of it and of foreign load.
+
+A stack of 7.6x was 11 % and 20 % slower over its baseline with 77 % and 87 % of two cores taken
+(7 % and 12 % of its log ratio): threads that wait for each other lose more than others."""
+
+
+def foreign_ratio(pairs: Iterable[PairMeasured]) -> float:
+    """Return the mean share of the cores that other processes took during the valid pairs."""
+    seen = [
+        window.foreign_cpu_ratio
+        for pair in pairs
+        if pair.is_valid and not pair.guard
+        for window in (pair.candidate, pair.incumbent)
+        if window.foreign_cpu_ratio is not None
+    ]
+    return statistics.fmean(seen) if seen else 0.0
+
+
+def load_sd(foreign: float, mean_log_ratio: float) -> float:
+    """Return how far a log ratio may lie from that of a quiet machine, as a deviation.
+
+    Load that both arms see alike cancels out of the noise, but not out of the effect itself.
+
+    Args:
+        foreign: share of the cores that other processes took.
+        mean_log_ratio: the measured effect.
+    """
+    return SENSITIVITY * max(0.0, foreign - TOLERATED_RATIO) * abs(mean_log_ratio)
