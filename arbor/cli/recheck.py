@@ -30,6 +30,8 @@ from arbor.targets.workspace import BASELINE_BRANCH
 
 EXIT_NOT_FOUND_AGAIN = 1
 _MIN_STARTS = 2
+_NUM_STARTS = 3
+"""Starts of a recheck; more than a claim has, since it should be the more precise of both."""
 _NUM_SEEDS = 1 << 31
 
 
@@ -95,8 +97,8 @@ def _plan(
         measured_on=hardware,
         claim=claim,
         settings=state.settings,
-        num_starts=starts or max(_MIN_STARTS, measure.final_starts),
-        num_pairs=pairs or measure.final_pairs,
+        num_starts=starts or max(_NUM_STARTS, measure.final_starts),
+        num_pairs=pairs or max(measure.final_pairs, claim.effect.num_pairs // _NUM_STARTS),
         seed=secrets.randbelow(_NUM_SEEDS) if seed is None else seed,
         used_seeds=frozenset(seen.seeds),
         notes=notes,
