@@ -84,13 +84,18 @@ def _voices(state: CampaignState, node: Node) -> str:
 
 
 def awaiting(state: CampaignState) -> Iterator[Text]:
-    """Yield a line for every candidate that waits for a human."""
+    """Yield a line for every candidate that waits for a human, or that a human wants."""
     for action in state.tree.candidates():
         if awaits_approval(state, action):
-            text = Text("? ", style="magenta")
-            text.append(f"{action.action_id} {one_line(action.template_id, 60)}")
-            text.append("  waits for `arbor approve`", style="magenta")
-            yield text
+            said = "waits for `arbor approve`"
+        elif action.source == "human":
+            said = "proposed by a human, has not started"
+        else:
+            continue
+        text = Text("? ", style="magenta")
+        text.append(f"{action.action_id} {one_line(action.template_id, 60)}")
+        text.append(f"  {said}", style="magenta")
+        yield text
 
 
 def tree_view(

@@ -59,12 +59,12 @@ def test_a_layer_can_need_an_approval() -> None:
 
 
 def test_the_end_waits_for_a_yes_as_long_as_there_is_time() -> None:
-    stage = Stage(template("a"), settings=_settings(100.0, require_approval=["a"]))
+    stage = Stage(template("a"), settings=_settings(200.0, require_approval=["a"]))
     stage.open()
     assert not stage.has_request("revalidation")
-    stage.clock.sleep(30.0)
+    stage.clock.sleep(40.0)
     assert stage.turn() == []
-    stage.clock.sleep(30.0)
+    stage.clock.sleep(130.0)
     said = stage.turn()
     (withdrawn,) = (e for e in said if isinstance(e, ActionWithdrawn))
     assert withdrawn.reason.startswith("budget")

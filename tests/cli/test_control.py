@@ -136,6 +136,7 @@ def test_proposals(halted: Path) -> None:
     action = list(_state(halted).tree.actions.values())[-1]
     assert (action.template_id, action.source) == (template_id, "human")
     assert f"{action.action_id} {template_id} is tried next" in text
+    assert f"? {action.action_id} {template_id}  proposed by a human" in output("tree", halted)
     assert "on its way already" in error("propose", halted, template_id)
     config = _state(halted).tree.config_at("n000")
     number = next(key for key, value in config.items() if type(value) is int)
