@@ -25,7 +25,7 @@ class CheckSettings(Value):
     num_sequences: int = Field(default=24, ge=2)
     num_tokens: int = Field(default=64, ge=16)
     """Length of a sequence; its first token is not predicted."""
-    num_decode: int = Field(default=12, ge=1)
+    num_decode: int = Field(default=8, ge=1)
     """Predictions of a sequence that come from decode steps, the others from its prefill."""
     batch: int | None = Field(default=None, ge=2)
     """Sequences scored together in the second pass; by default what the client keeps open."""
