@@ -135,6 +135,8 @@ def _task(task: TaskScore | None, limit: float) -> str:
 def exact_basis(result: Result) -> str:
     """Return what part of the gain needs no change of numerics."""
     exact = result.exact
+    if exact.is_whole and not exact.num_actions:
+        return "The final stack is the frozen baseline itself."
     if exact.is_whole:
         return (
             "Every action of the final stack claims not to change numerics, and was held to the"

@@ -74,8 +74,10 @@ def _num_tried(result: Result) -> int:
 
 def _exact_fact(result: Result) -> Markup:
     exact = result.exact
+    if exact.is_whole and not exact.num_actions:
+        return _fact("baseline", "no action was kept", "")
     if exact.is_whole:
-        return _fact("exact", "no action claims to change numerics", "good")
+        return _fact("exact", "every action claims not to change numerics", "good")
     words = f"without a change of numerics; {exact.whole_estimated_ratio:.2f}x with (estimates)"
     return _fact(f"{exact.estimated_ratio:.2f}x", words, "good" if exact.num_actions else "")
 
