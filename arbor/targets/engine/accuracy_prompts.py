@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import Field
 
 from arbor.events.types import Value
+from arbor.targets.base import FlatConfig
 from arbor.targets.engine.distance import Scores
 from arbor.targets.engine.model_folder import inspect_model
-from arbor.targets.engine.process import EngineServer
 from arbor.targets.engine.trace import build_trace
 
 # Seeds of the prompts, far from those of windows.
@@ -17,6 +17,26 @@ _SEED = 2_000_000_000
 _LONG_SEED = 2_100_000_000
 # A trace's third prompt has no shared prefix: its head, and what the scale stretches, in tokens.
 _HEAD_TOKENS, _STRETCHED_TOKENS = 64, 160
+
+
+class ScoringServer(Protocol):
+    """What the check needs of a server."""
+
+    def ask(self, phase: str, method: str, path: str, body: Any = None) -> Any:
+        """Return the JSON answer to a request.
+
+        Raises:
+            ServerFailedError: there was none.
+        """
+        ...
+
+    def resolved_config(self) -> FlatConfig:
+        """Return the switches in effect.
+
+        Raises:
+            ServerFailedError: the server does not answer.
+        """
+        ...
 
 
 class CheckSettings(Value):
@@ -53,7 +73,7 @@ class Prompts:
     num_scored: int
     num_decode: int
 
-    def score(self, server: EngineServer, start: int, stop: int, batch: int) -> list[Scores]:
+    def score(self, server: ScoringServer, start: int, stop: int, batch: int) -> list[Scores]:
         """Return the scores of some of the prompts from an empty prefix cache."""
         body = {
             "sequences": self.sequences[start:stop],
