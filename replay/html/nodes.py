@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from arbor.core.tree import ROOT_ID, Status
 from arbor.events.evidence import PairMeasured
-from arbor.events.types import AccuracySample, Edit
+from arbor.events.types import Edit
 from arbor.replay.html.markup import Markup, join, shorten, tag
 from arbor.replay.html.samples import pairs_plot
 from arbor.replay.result_models import NodeResult, Result
 from arbor.replay.story import Story
-from arbor.replay.wording import duration, percent
+from arbor.replay.wording import accuracy_words, duration, percent
 
 
 def nodes_table(story: Story, result: Result) -> Markup:
@@ -57,7 +57,7 @@ def _body(story: Story, node: NodeResult) -> list[Markup]:
     if node.root_cause is not None:
         rows.append(("root cause", node.root_cause))
     if node.accuracy is not None:
-        rows.append(("accuracy", _accuracy(node.accuracy, claims_exact=node.claims_exact)))
+        rows.append(("accuracy", accuracy_words(node.accuracy, claims_exact=node.claims_exact)))
     rows += [
         (f"{j.purpose} judged", f"{'accepted' if j.is_accepted else 'refused'}: {j.reason}")
         for j in node.judgements
@@ -74,25 +74,6 @@ def _body(story: Story, node: NodeResult) -> list[Markup]:
         request, measured = found
         parts += _samples(request.pairs, pairs_plot(request.pairs, measured.effect))
     return parts
-
-
-def _accuracy(sample: AccuracySample, *, claims_exact: bool) -> str:
-    passes = ", ".join(
-        f"{each.kind} ({len(each.prompts)} prompts, batch {each.batch},"
-        f" {each.context_tokens} tokens)"
-        for each in sample.passes
-    )
-    task = sample.task
-    score = f" {task.name} {task.score:.2%}, drop at most {task.drop_high:.2%};" if task else ""
-    greedy = sample.greedy_match_ratio
-    return (
-        f"{'path claims to be exact' if claims_exact else 'path may change numerics'}:"
-        f" KL {sample.kl_mean:.2e} nats, at most {sample.kl_mean_high:.2e}; top-1"
-        f" {sample.top1_agreement_ratio:.2%}, at least {sample.top1_agreement_low_ratio:.2%}; NLL"
-        f" {sample.nll_delta:+.4f}, at most {sample.nll_delta_high:+.4f};{score}"
-        f" {'' if greedy is None else f'{greedy:.2%} of greedy tokens equal; '}"
-        f"{sample.num_tokens} tokens: {passes}"
-    )
 
 
 def listed(edits: Sequence[Edit]) -> Markup:
