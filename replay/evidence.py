@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from arbor.core.requests import Request
 from arbor.core.tree import ROOT_ID, Status
 from arbor.events.evidence import BenchmarkMeasured, NoiseCalibrated, PairMeasured
-from arbor.events.types import AccuracySample, Edit, Effect
+from arbor.events.types import Edit, Effect
 from arbor.replay.result_models import NodeResult, Result
 from arbor.replay.story import Story
-from arbor.replay.wording import duration, percent
+from arbor.replay.wording import accuracy_words, duration, percent
 
 Fact = tuple[str, str]
 """Name of a piece of evidence, and what it says."""
@@ -174,7 +174,7 @@ def _facts(story: Story, node: NodeResult) -> Iterator[Fact]:
     if node.effect is not None and node.shrunk_ratio is not None:
         yield "shrunk", f"{node.shrunk_ratio:.3f}x without the luck of selection"
     if node.accuracy is not None:
-        yield "accuracy", _accuracy(node.accuracy, claims_exact=node.claims_exact)
+        yield "accuracy", accuracy_words(node.accuracy, claims_exact=node.claims_exact)
     for request in requests:
         yield from _judged(story, request)
     if node.has_witness is not None:
@@ -185,25 +185,6 @@ def _facts(story: Story, node: NodeResult) -> Iterator[Fact]:
         yield "keys", _keys(node)
     if node.seconds is not None:
         yield "took", duration(node.seconds)
-
-
-def _accuracy(sample: AccuracySample, *, claims_exact: bool) -> str:
-    passes = ", ".join(
-        f"{each.kind} ({len(each.prompts)} prompts, batch {each.batch},"
-        f" {each.context_tokens} tokens)"
-        for each in sample.passes
-    )
-    task = sample.task
-    score = f" {task.name} {task.score:.2%}, drop at most {task.drop_high:.2%};" if task else ""
-    greedy = sample.greedy_match_ratio
-    return (
-        f"{'path claims to be exact' if claims_exact else 'path may change numerics'}:"
-        f" KL {sample.kl_mean:.2e} nats, at most {sample.kl_mean_high:.2e}; top-1"
-        f" {sample.top1_agreement_ratio:.2%}, at least {sample.top1_agreement_low_ratio:.2%}; NLL"
-        f" {sample.nll_delta:+.4f}, at most {sample.nll_delta_high:+.4f};{score}"
-        f" {'' if greedy is None else f'{greedy:.2%} of greedy tokens equal; '}"
-        f"{sample.num_tokens} tokens: {passes}"
-    )
 
 
 def _judged(story: Story, request: Request) -> Iterator[Fact]:

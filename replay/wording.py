@@ -4,7 +4,7 @@ import shlex
 
 from arbor.core.tree import ROOT_ID
 from arbor.events.settings import MeasureSettings
-from arbor.events.types import TaskScore
+from arbor.events.types import AccuracySample, TaskScore
 from arbor.replay.result_models import Gain, Result
 from arbor.replay.story import Story
 
@@ -137,6 +137,8 @@ def _task(task: TaskScore | None, limit: float) -> str:
 def exact_basis(result: Result) -> str:
     """Return what part of the gain needs no change of numerics."""
     exact = result.exact
+    if exact.is_whole and not exact.num_actions:
+        return "The final stack is the frozen baseline itself."
     if exact.is_whole:
         return (
             "Every action of the final stack claims not to change numerics, and was held to the"
@@ -149,6 +151,26 @@ def exact_basis(result: Result) -> str:
         " claim not to change numerics and were held to the baseline's greedy tokens: about"
         f" {exact.estimated_ratio:.3f}x as the product of their measured effects, where the whole"
         f" stack has {exact.whole_estimated_ratio:.3f}x by the same estimate."
+    )
+
+
+def accuracy_words(sample: AccuracySample, *, claims_exact: bool) -> str:
+    """Return an accuracy sample in one line."""
+    passes = ", ".join(
+        f"{each.kind} ({len(each.prompts)} prompts, batch {each.batch},"
+        f" {each.context_tokens} tokens)"
+        for each in sample.passes
+    )
+    task = sample.task
+    score = f" {task.name} {task.score:.2%}, drop at most {task.drop_high:.2%};" if task else ""
+    greedy = sample.greedy_match_ratio
+    return (
+        f"{'path claims to be exact' if claims_exact else 'path may change numerics'}:"
+        f" KL {sample.kl_mean:.2e} nats, at most {sample.kl_mean_high:.2e}; top-1"
+        f" {sample.top1_agreement_ratio:.2%}, at least {sample.top1_agreement_low_ratio:.2%}; NLL"
+        f" {sample.nll_delta:+.4f}, at most {sample.nll_delta_high:+.4f};{score}"
+        f" {'' if greedy is None else f'{greedy:.2%} of greedy tokens equal; '}"
+        f"{sample.num_tokens} tokens: {passes}"
     )
 
 

@@ -45,11 +45,7 @@ def claim(result: Result, story: Story) -> Markup:
             f"accuracy; KL at most {kl} nats" if accuracy is not None else "accuracy",
             "good" if within else "" if accuracy is None else "bad",
         ),
-        _fact(
-            f"{result.exact.estimated_ratio:.2f}x of {result.exact.whole_estimated_ratio:.2f}x",
-            "exact part and whole stack, both estimates",
-            "good" if result.exact.num_actions else "",
-        ),
+        _exact_fact(result),
         _fact(str(counts.kept), f"kept of {_num_tried(result)} actions measured or tried", "good"),
         _fact(f"{counts.reverted} / {counts.crashed}", "reverted / crashed", ""),
         _fact(duration(result.wall_s), f"of {duration(story.state.budget.wall_s)} budget", ""),
@@ -75,6 +71,16 @@ def claim(result: Result, story: Story) -> Markup:
 def _num_tried(result: Result) -> int:
     counts = result.counts
     return counts.kept + counts.reverted + counts.crashed + counts.vetoed + counts.revoked
+
+
+def _exact_fact(result: Result) -> Markup:
+    exact = result.exact
+    if exact.is_whole and not exact.num_actions:
+        return _fact("baseline", "no action was kept", "")
+    if exact.is_whole:
+        return _fact("exact", "every action claims not to change numerics", "good")
+    words = f"without a change of numerics; {exact.whole_estimated_ratio:.2f}x with (estimates)"
+    return _fact(f"{exact.estimated_ratio:.2f}x", words, "good" if exact.num_actions else "")
 
 
 def _fact(number: str, words: str, kind: str) -> Markup:

@@ -8,7 +8,7 @@ from arbor.core.accuracy import RULES, Gate, outlook, violations
 from arbor.core.distances import summarise
 from arbor.events.settings import GateSettings
 from arbor.events.types import AccuracyPass, AccuracySample, PassKind, PromptDistance
-from tests.fakes.stage import accuracy_pass, accuracy_sample
+from tests.fakes.accuracy import accuracy_pass, accuracy_sample
 
 LOOSE = Gate(GateSettings(), claims_exact=False)
 EXACT = Gate(GateSettings(), claims_exact=True)

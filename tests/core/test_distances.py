@@ -17,7 +17,7 @@ from arbor.core.distances import (
     summarise,
     top1_interval,
 )
-from tests.fakes.stage import accuracy_pass, accuracy_sample
+from tests.fakes.accuracy import accuracy_pass, accuracy_sample
 
 ALPHA = 0.05
 KLS = st.lists(st.floats(0.0, 10.0), min_size=2, max_size=12)

@@ -11,8 +11,9 @@ from arbor.events.limits import ActionVetoed
 from arbor.events.outcome import Crashed
 from arbor.events.requests import MeasurementRequested
 from arbor.events.work import AttemptStarted
+from tests.fakes.accuracy import accuracy_sample
 from tests.fakes.recording import feed
-from tests.fakes.stage import accuracy_sample, window
+from tests.fakes.stage import window
 
 ASKED = MeasurementRequested(
     action_id="a1",

@@ -13,8 +13,9 @@ from arbor.events.requests import ActionRebased, MeasurementRequested
 from arbor.events.settings import Settings
 from arbor.events.types import Edit, Effect, ReviveCondition, ScoreTerms
 from arbor.events.work import PatchProposed
+from tests.fakes.accuracy import accuracy_sample
 from tests.fakes.recording import feed
-from tests.fakes.stage import ROOT_COMMIT, accuracy_sample, profile, started, template
+from tests.fakes.stage import ROOT_COMMIT, profile, started, template
 
 STARTED = started([template("a"), template("b"), template("c")], Settings())
 EFFECT = Effect(

@@ -13,7 +13,8 @@ from arbor.events.evidence import (
 )
 from arbor.events.settings import MeasureSettings
 from arbor.events.types import WindowSample
-from tests.fakes.stage import accuracy_sample, profile, template, window
+from tests.fakes.accuracy import accuracy_sample
+from tests.fakes.stage import profile, template, window
 
 RATIO = 1.2
 

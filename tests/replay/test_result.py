@@ -24,6 +24,7 @@ from arbor.replay.result import (
 )
 from arbor.replay.result_models import Result
 from arbor.replay.story import Story
+from arbor.replay.wording import exact_basis
 from tests.replay.recorded import DOWNTIME_S, changed
 
 
@@ -159,6 +160,9 @@ def test_baseline_alone_has_no_accuracy(history: tuple[Recorded, ...]) -> None:
     result = result_of(story, "c", "0" * 64, RunFacts())
     assert result.accuracy is None
     assert "baseline itself" in result.accuracy_reason
+    assert result.exact.is_whole
+    assert (result.exact.num_actions, result.exact.estimated_ratio) == (0, 1.0)
+    assert "frozen baseline itself" in exact_basis(result)
 
 
 def test_run_facts_are_kept_beside_the_log(campaign: Path) -> None:

@@ -13,9 +13,13 @@ from arbor.core.accuracy import Gate, Verdict, outlook
 from arbor.core.distances import summarise
 from arbor.events.errors import InvalidInputError
 from arbor.events.types import AccuracyPass, AccuracySample, PassKind, PromptDistance
-from arbor.targets.engine.accuracy_prompts import CheckSettings, Prompts, make_prompts
+from arbor.targets.engine.accuracy_prompts import (
+    CheckSettings,
+    Prompts,
+    ScoringServer,
+    make_prompts,
+)
 from arbor.targets.engine.distance import Scores, prompt_distance
-from arbor.targets.engine.process import EngineServer
 
 TASK = "planted_successor_top1"
 """Share of positions where the likeliest planted successor is the model's likeliest token."""
@@ -59,7 +63,7 @@ class AccuracyCheck:
         self._short, self._long = make_prompts(settings, model, successors)
         self._parsed: tuple[bytes, dict[str, Any]] | None = None
 
-    def reference(self, server: EngineServer) -> bytes:
+    def reference(self, server: ScoringServer) -> bytes:
         """Return the server's scores, one sequence at a time, and greedy answers.
 
         Raises:
@@ -74,7 +78,7 @@ class AccuracyCheck:
         return zlib.compress(json.dumps(answers).encode(), 1)
 
     def accuracy(
-        self, server: EngineServer, reference: bytes, gate: Gate | None
+        self, server: ScoringServer, reference: bytes, gate: Gate | None
     ) -> AccuracySample:
         """Return the distances one by one, at the benchmark's batch and in long contexts.
 
@@ -100,7 +104,7 @@ class AccuracyCheck:
         return self._summarise(passes, gate, greedy)
 
     def _plans(
-        self, server: EngineServer, expected: dict[str, Any], *, is_whole: bool
+        self, server: ScoringServer, expected: dict[str, Any], *, is_whole: bool
     ) -> tuple[_Plan, ...]:
         settings = self._settings
         num_slots = int(server.resolved_config()["application.max_num_seqs"])
@@ -120,7 +124,7 @@ class AccuracyCheck:
         )
 
     def _measure(
-        self, server: EngineServer, plan: _Plan, gate: Gate | None, greedy: float
+        self, server: ScoringServer, plan: _Plan, gate: Gate | None, greedy: float
     ) -> tuple[AccuracyPass, Verdict | None]:
         """Score prompts until the gate's bounds clearly hold or clearly fail, or none are left."""
         done: tuple[PromptDistance, ...] = ()
@@ -134,7 +138,7 @@ class AccuracyCheck:
         return measured, None
 
     def _extended(
-        self, server: EngineServer, plan: _Plan, done: tuple[PromptDistance, ...], stop: int
+        self, server: ScoringServer, plan: _Plan, done: tuple[PromptDistance, ...], stop: int
     ) -> AccuracyPass:
         """Return a pass whose prompts up to ``stop`` are scored, of which some are done."""
         start = len(done)
@@ -178,7 +182,7 @@ class AccuracyCheck:
             self._parsed = (reference, answers)
         return self._parsed[1]
 
-    def _greedy(self, server: EngineServer) -> list[list[int]]:
+    def _greedy(self, server: ScoringServer) -> list[list[int]]:
         """Return free-running greedy answers to a few prompts that are open at the same time."""
 
         def ask(tokens: list[int]) -> list[int]:

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import Field
 
 from arbor.events.types import Value
+from arbor.targets.base import FlatConfig
 from arbor.targets.engine.distance import Scores
 from arbor.targets.engine.model_folder import inspect_model
-from arbor.targets.engine.process import EngineServer
 from arbor.targets.engine.trace import build_trace
 
 # Seeds of the prompts, far from those of windows.
@@ -19,13 +19,33 @@ _LONG_SEED = 2_100_000_000
 _HEAD_TOKENS, _STRETCHED_TOKENS = 64, 160
 
 
+class ScoringServer(Protocol):
+    """What the check needs of a server."""
+
+    def ask(self, phase: str, method: str, path: str, body: Any = None) -> Any:
+        """Return the JSON answer to a request.
+
+        Raises:
+            ServerFailedError: there was none.
+        """
+        ...
+
+    def resolved_config(self) -> FlatConfig:
+        """Return the switches in effect.
+
+        Raises:
+            ServerFailedError: the server does not answer.
+        """
+        ...
+
+
 class CheckSettings(Value):
     """How much is compared; the default predicts 1,512 tokens in short prompts a pass."""
 
     num_sequences: int = Field(default=24, ge=2)
     num_tokens: int = Field(default=64, ge=16)
     """Length of a sequence; its first token is not predicted."""
-    num_decode: int = Field(default=12, ge=1)
+    num_decode: int = Field(default=8, ge=1)
     """Predictions of a sequence that come from decode steps, the others from its prefill."""
     batch: int | None = Field(default=None, ge=2)
     """Sequences scored together in the second pass; by default what the client keeps open."""
@@ -53,7 +73,7 @@ class Prompts:
     num_scored: int
     num_decode: int
 
-    def score(self, server: EngineServer, start: int, stop: int, batch: int) -> list[Scores]:
+    def score(self, server: ScoringServer, start: int, stop: int, batch: int) -> list[Scores]:
         """Return the scores of some of the prompts from an empty prefix cache."""
         body = {
             "sequences": self.sequences[start:stop],
