@@ -15,6 +15,7 @@ import psutil
 from arbor.events.types import Scalar
 from arbor.targets.base import ServerFailedError
 from arbor.targets.child import ChildProcess
+from arbor.targets.hardware import usable_cores
 
 _UNLESS_AGREED = {
     "affinity": "none",
@@ -149,21 +150,29 @@ class EngineServer:
 
 
 class ProcessorClock:
-    """Processor time of the server, of this process and of everything else in a window."""
+    """Processor time of the server, of this process and of everything else in a window.
+
+    Only the cores that this process, and so its server, may use are looked at.
+    """
 
     def __init__(self, server: EngineServer) -> None:
         self._server = server
+        self._cores = usable_cores()
         self._started = self._now()
 
     def _now(self) -> tuple[float, float, float, float]:
-        times = psutil.cpu_times()
-        busy = times.user + times.nice + times.system + times.irq + times.softirq + times.steal
-        return time.perf_counter(), busy, self._server.child.cpu_seconds(), time.process_time()
+        times = psutil.cpu_times(percpu=True)
+        busy_s = sum(
+            t.user + t.nice + t.system + t.irq + t.softirq + t.steal
+            for core, t in enumerate(times)
+            if core in self._cores
+        )
+        return time.perf_counter(), busy_s, self._server.child.cpu_seconds(), time.process_time()
 
     def read(self) -> tuple[float, float]:
-        """Return the server's processor seconds and the foreign share of all cores."""
+        """Return the server's processor seconds and the foreign share of the cores."""
         pairs = zip(self._started, self._now(), strict=True)
         wall_s, busy_s, server_s, own_s = (max(now - then, 0.0) for then, now in pairs)
-        capacity_s = max(wall_s, 1e-9) * (os.cpu_count() or 1)
+        capacity_s = max(wall_s, 1e-9) * len(self._cores)
         foreign = (busy_s - server_s - own_s) / capacity_s
         return server_s, min(max(foreign, 0.0), 1.0)
