@@ -60,7 +60,8 @@ class Witness(Value):
     """Proof that an action took effect.
 
     ``counter`` passes when the named counter grew during the window; ``config`` passes when the
-    server reports the edited keys with the edited values in its resolved configuration.
+    server reports the edited keys with the edited values in its resolved configuration, and the
+    named key, if there is one: such as ``overlay.sampler.py`` of an action that changes code.
     """
 
     kind: Literal["counter", "config"]

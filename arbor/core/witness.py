@@ -27,8 +27,12 @@ def has_witness(
         if grown and min(grown) > 0:
             return True, f"{witness.key} grew in every window (at least {min(grown):.0f})"
         return False, f"{witness.key} did not grow in every window: the action had no effect"
+    if witness.key and witness.key not in resolved:
+        return False, f"the server does not report {witness.key}"
     for edit in edits:
         if resolved.get(edit.key) != edit.value:
             found = resolved.get(edit.key)
             return False, f"the server reports {edit.key}={found!r}, not {edit.value!r}"
-    return True, "the server reports " + ", ".join(f"{e.key}={e.value}" for e in edits)
+    proofs = [f"{e.key}={e.value}" for e in edits]
+    proofs += [f"{witness.key}={resolved[witness.key]}"] if witness.key else []
+    return True, "the server reports " + ", ".join(proofs)

@@ -38,3 +38,14 @@ def test_the_server_must_report_every_edit() -> None:
         is_seen, detail = has_witness(RESOLVED, EDITS, [], broken)
         assert not is_seen
         assert detail.startswith("the server reports s.")
+
+
+def test_changed_code_is_proved_by_a_reported_key() -> None:
+    changed = Witness(kind="config", key="overlay.sampler.py")
+    assert has_witness(changed, (), [], {"overlay.sampler.py": "0d1f"}) == (
+        True,
+        "the server reports overlay.sampler.py=0d1f",
+    )
+    is_seen, detail = has_witness(changed, (), [], {"overlay.decoder.py": "0d1f"})
+    assert not is_seen
+    assert detail == "the server does not report overlay.sampler.py"
