@@ -209,8 +209,8 @@ def witness(lab: Lab) -> tuple[Recording, Recording]:
 
 def limit_not_reached(lab: Lab) -> tuple[Recording, Recording]:
     """More places than before, for requests that filled the old ones only."""
-    config = dict(lab.target.baseline_config())
     edit = Edit(key="application.max_num_seqs", value=64)
+    config = {edit.key: lab.target.baseline_config()[edit.key]}
     with lab.serve(edit) as server, lab.serve() as baseline:
 
         def side(num_open: int) -> Recording:
