@@ -122,6 +122,7 @@ class Critic:
     def _judge_benchmark(self, request: Request, result: BenchmarkMeasured) -> Sequence[Event]:
         is_final = result.purpose == "revalidation"
         checked = check(self._evidence(request, result))
+        findings = checked.findings
         asked = request.asked
         flags = [
             MeasurementFlagged(
@@ -132,9 +133,9 @@ class Critic:
                 severity=f.severity,
                 evidence=f.evidence,
             )
-            for f in checked.findings
+            for f in findings
         ]
-        invalid = [f for f in checked.findings if f.severity == "invalid"]
+        invalid = [f for f in findings if f.severity == "invalid"]
         effect = result.effect
         threshold = 1.0 if is_final else self.state.settings.measure.min_gain_ratio
         text = f"{effect.ratio:.3f}x [{effect.low:.3f}, {effect.high:.3f}]"

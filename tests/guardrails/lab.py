@@ -83,8 +83,8 @@ class Lab:
         """Play a window now."""
         if is_reset:
             server.ask("benchmark", "POST", "/reset")
-        load = Load(trace or self.trace(seed), seed, concurrency, 120.0, request_limit_s)
-        return measure_window(server, load)
+        load = Load(trace or self.trace(seed), concurrency, 120.0, request_limit_s)
+        return measure_window(server, load, seed)
 
 
 def quiet(play: Callable[[], WindowSample]) -> WindowSample:

@@ -33,7 +33,7 @@ from arbor.targets.engine.model_folder import inspect_model, planted_successors
 from arbor.targets.engine.process import EngineServer
 from arbor.targets.engine.server.errors import EXIT_PORT_BUSY, ModelFolderError
 from arbor.targets.engine.server.settings import switches
-from arbor.targets.engine.trace import build_trace
+from arbor.targets.engine.trace import TraceRequest, build_trace
 from arbor.targets.engine.window import Load, measure_window, play
 from arbor.targets.serve_yaml import CONFIG_FILE, dump_config
 
@@ -147,7 +147,7 @@ class EngineTarget:
             ServerFailedError: the server failed or hung.
         """
         own = _own(server)
-        play(own, "start", self._load(seed, self.config.concurrency))
+        self._play(own, "start", self._trace(seed, self.config.concurrency))
 
     def profile(self, server: Server, seed: int) -> Profile:
         """Return the engine's own thread-time shares under the benchmark's load.
@@ -158,7 +158,7 @@ class EngineTarget:
         own = _own(server)
         own.ask("profile", "POST", "/reset")
         own.ask("profile", "POST", "/profile/start")
-        play(own, "profile", self._load(seed, self.config.num_requests))
+        self._play(own, "profile", self._trace(seed, self.config.num_requests))
         profile = own.ask("profile", "POST", "/profile/stop")
         return Profile(
             shares=tuple(
@@ -176,8 +176,9 @@ class EngineTarget:
             ServerFailedError: the server failed, hung, or completed nothing.
         """
         own = _own(server)
+        trace = self._trace(seed, num_requests)
         own.ask("benchmark", "POST", "/reset")
-        return measure_window(own, self._load(seed, num_requests))
+        return measure_window(own, self._load(trace), seed)
 
     def reference(self, server: Server) -> bytes:
         """Return the server's scores, one sequence at a time, and greedy answers.
@@ -231,15 +232,20 @@ class EngineTarget:
     def _accuracy_check(self) -> AccuracyCheck:
         return AccuracyCheck(self.config.check, self.model, self._successors)
 
-    def _load(self, seed: int, num_requests: int) -> Load:
-        trace = build_trace(
+    def _trace(self, seed: int, num_requests: int) -> tuple[TraceRequest, ...]:
+        return build_trace(
             seed,
             num_requests=num_requests,
             vocab_size=inspect_model(self.model).vocab_size,
             successors=self._successors,
             length_scale=self.config.length_scale,
         )
-        return Load(trace, seed, self.config.concurrency, self.config.load_limit_s)
+
+    def _play(self, server: EngineServer, phase: str, trace: Sequence[TraceRequest]) -> None:
+        play(server, phase, self._load(trace))
+
+    def _load(self, trace: Sequence[TraceRequest]) -> Load:
+        return Load(trace, self.config.concurrency, self.config.load_limit_s)
 
 
 def _own(server: Server) -> EngineServer:
