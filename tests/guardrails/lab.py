@@ -29,6 +29,8 @@ SMALL: dict[str, Any] = {
     "concurrency": CONCURRENCY,
     "num_requests": 24,
     "length_scale": 0.3,
+    # the compiler is slow on a busy machine
+    "start_limit_s": 300.0,
 }
 QUIET_FOREIGN_RATIO = 0.2
 PATIENCE_S = 20.0
@@ -81,8 +83,8 @@ class Lab:
         """Play a window now."""
         if is_reset:
             server.ask("benchmark", "POST", "/reset")
-        load = TraceLoad(trace or self.trace(seed), seed, concurrency, 120.0, request_limit_s)
-        return measure_window(server, load)
+        load = TraceLoad(trace or self.trace(seed), concurrency, 120.0, request_limit_s)
+        return measure_window(server, load, seed)
 
 
 def quiet(play: Callable[[], WindowSample]) -> WindowSample:

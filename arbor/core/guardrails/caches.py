@@ -26,6 +26,8 @@ SLOW_FIRST_RATIO = 0.8
 """A first window below this share of the later ones' throughput did something more."""
 SLOW_BEGINNING_RATIO = 1.5
 """Its beginning took this much longer, compared with the later ones' beginnings."""
+LOAD_TOLERANCE_RATIO = 0.1
+"""With so much more foreign load than later, a slow first window has another cause."""
 
 
 class ColdPrefixCache(WindowRule):
@@ -91,6 +93,9 @@ def _first_window(windows: Sequence[WindowSample]) -> Verdict:
     beginnings = [w.first_tenth_ratio for w in windows if w.first_tenth_ratio is not None]
     if len(windows) < MIN_WINDOWS or len(beginnings) < len(windows):
         return not_observed(f"the beginnings of {MIN_WINDOWS} windows of one start")
+    foreign = [window.foreign_cpu_ratio or 0.0 for window in windows]
+    if foreign[0] > statistics.median(foreign[1:]) + LOAD_TOLERANCE_RATIO:
+        return not_observed("a first window without more foreign load than the later ones")
     speed = windows[0].throughput_tok_s / max(
         statistics.median(window.throughput_tok_s for window in windows[1:]), 1e-9
     )

@@ -1,5 +1,7 @@
 """Guardrails on load: the planned one, from a client that keeps up, on a machine left alone."""
 
+from collections.abc import Sequence
+
 from arbor.core.guardrails.base import (
     HOLDS,
     Evidence,
@@ -10,6 +12,7 @@ from arbor.core.guardrails.base import (
     WindowRule,
     arms,
     broken,
+    first,
     not_observed,
 )
 from arbor.events.types import WindowSample
@@ -27,12 +30,22 @@ MEAN_LOAD_RATIO = 0.8
 CLOCK_TOLERANCE_RATIO = 0.02
 
 
-class ClientKeepsUp(WindowRule):
+class ClientKeepsUp(Guardrail):
     """A load generator at its limit measures itself."""
 
     name = "client_bound"
     severity: Severity = "invalid"
     anomaly = 7
+
+    def judge(self, evidence: Evidence) -> Verdict:
+        """Broken in most windows of an arm: one window may have met a busy moment."""
+        pairs = evidence.valid_pairs()
+        return first(
+            (
+                ("candidate: ", _most([self.of_window(pair.candidate) for pair in pairs])),
+                ("incumbent: ", _most([self.of_window(pair.incumbent) for pair in pairs])),
+            )
+        )
 
     def of_window(self, window: WindowSample) -> Verdict:
         """Broken by a client on a full core beside an idle server, or one that adds latency."""
@@ -54,6 +67,14 @@ class ClientKeepsUp(WindowRule):
                     f"{server_ms:.0f} ms at the server"
                 )
         return HOLDS
+
+
+def _most(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return a violation only when most windows have one."""
+    violations = [verdict.violation for verdict in verdicts if verdict.violation is not None]
+    if 2 * len(violations) > len(verdicts):
+        return broken(f"{len(violations)} of {len(verdicts)} windows, first {violations[0]}")
+    return first(("", verdict) for verdict in verdicts if verdict.violation is None)
 
 
 class Saturated(WindowRule):

@@ -193,7 +193,7 @@ class EngineTarget:
         own = _own(server)
         own.ask("profile", "POST", "/reset")
         own.ask("profile", "POST", "/profile/start")
-        play(own, "profile", self._load(seed, self.config.num_requests))
+        self._play(own, "profile", self._trace(seed, self.config.num_requests))
         profile = own.ask("profile", "POST", "/profile/stop")
         return Profile(
             shares=tuple(
@@ -218,7 +218,7 @@ class EngineTarget:
         """
         own = _own(server)
         own.ask("benchmark", "POST", "/reset")
-        return measure_window(own, self._load(seed, num_requests, load))
+        return measure_window(own, self._load(seed, num_requests, load), seed)
 
     def reference(self, server: Server) -> bytes:
         """Return the server's scores, one sequence at a time, and greedy answers.
@@ -271,7 +271,7 @@ class EngineTarget:
             length_scale=self.config.length_scale,
         )
         concurrency = load.concurrency or self.config.concurrency
-        return TraceLoad(trace, seed, concurrency, self.config.load_limit_s)
+        return TraceLoad(trace, concurrency, self.config.load_limit_s)
 
 
 def _own(server: Server) -> EngineServer:

@@ -19,14 +19,12 @@ class TraceLoad:
 
     Attributes:
         trace: the requests.
-        seed: seed of the trace.
         concurrency: requests that the client keeps open.
         limit_s: limit of the whole window; the server is killed after it.
         request_limit_s: limit of one request.
     """
 
     trace: Sequence[TraceRequest]
-    seed: int
     concurrency: int
     limit_s: float
     request_limit_s: float = 600.0
@@ -54,8 +52,13 @@ def play(server: EngineServer, phase: str, load: TraceLoad) -> LoadResult:
     return result
 
 
-def measure_window(server: EngineServer, load: TraceLoad) -> WindowSample:
+def measure_window(server: EngineServer, load: TraceLoad, seed: int) -> WindowSample:
     """Play a load and return all that was seen, on both sides; no cache is emptied before.
+
+    Args:
+        server: the server.
+        load: what is played.
+        seed: seed of its trace.
 
     Raises:
         ServerFailedError: the server failed, hung, or completed nothing.
@@ -83,7 +86,7 @@ def measure_window(server: EngineServer, load: TraceLoad) -> WindowSample:
         num_throttlings=machine.num_throttlings,
         energy_j=machine.energy_j,
         output_digest=_greedy_digest(load.trace, result),
-        seed=load.seed,
+        seed=seed,
     )
 
 

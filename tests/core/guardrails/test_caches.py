@@ -74,6 +74,12 @@ def test_other_first_windows(other: WindowSample) -> None:
     assert (verdict.violation, verdict.missing) == (None, None)
 
 
+def test_foreign_load_explains_a_slow_first_window() -> None:
+    loaded = full_window(60.0, first_tenth_ratio=4.0, foreign_cpu_ratio=0.2)
+    verdict = WarmedUp().judge(evidence_of(*_series(loaded)))
+    assert verdict.violation is None
+
+
 def test_two_windows_are_too_few_to_compare() -> None:
     cold = full_window(60.0, first_tenth_ratio=4.0)
     assert WarmedUp().judge(evidence_of(*_series(cold, num_later=1))).missing

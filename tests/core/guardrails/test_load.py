@@ -5,40 +5,61 @@
 
 import pytest
 
-from arbor.core.guardrails.base import WindowRule
+from arbor.core.guardrails.base import Verdict
 from arbor.core.guardrails.load import ClientKeepsUp, EqualClocks, QuietMachine, Saturated
 from tests.fakes.evidence import bare_evidence, evidence_of, full_window, pair_of
 from tests.fakes.stage import window
 
 
-@pytest.mark.parametrize(
-    ("rule", "fields", "line"),
-    [
-        (ClientKeepsUp(), {"client_cpu_s": 3.9, "server_cpu_s": 2.0}, "client used 98%"),
-        # both are busy: the server is what is measured
-        (ClientKeepsUp(), {"client_cpu_s": 3.9, "server_cpu_s": 3.9}, None),
-        (ClientKeepsUp(), {"client_cpu_s": 2.0, "server_cpu_s": 1.0}, None),
-        (ClientKeepsUp(), {"server_e2e_ms_mean": 600.0}, "800 ms at the client, 600 ms"),
-        (ClientKeepsUp(), {"server_e2e_ms_mean": 750.0}, None),
-        # below 20 ms the server's own way to the wire may be meant
-        (ClientKeepsUp(), {"e2e_ms_mean": 30.0, "server_e2e_ms_mean": 15.0}, None),
-        (ClientKeepsUp(), {"client_cpu_s": None, "server_e2e_ms_mean": 600.0}, "at the client"),
-        (Saturated(), {"num_concurrent_max": 3}, "at most 3 of 4"),
-        (Saturated(), {"e2e_ms_mean": 500.0}, "2.5 of 4 requests were open on average"),
-        # too short a run to leave out its ramp
-        (Saturated(), {"e2e_ms_mean": 500.0, "num_completed": 19}, None),
-        (Saturated(), {}, None),
-    ],
-)
-def test_a_window(rule: WindowRule, fields: dict[str, object], line: str | None) -> None:
-    verdict = rule.of_window(full_window(100.0, **fields))
+def _expect(verdict: Verdict, line: str | None) -> None:
     assert verdict.missing is None
     assert (verdict.violation is None) == (line is None)
     assert line is None or line in str(verdict.violation)
 
 
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ({"client_cpu_s": 3.9, "server_cpu_s": 2.0}, "client used 98%"),
+        # both are busy: the server is what is measured
+        ({"client_cpu_s": 3.9, "server_cpu_s": 3.9}, None),
+        ({"client_cpu_s": 2.0, "server_cpu_s": 1.0}, None),
+        ({"server_e2e_ms_mean": 600.0}, "800 ms at the client, 600 ms"),
+        ({"server_e2e_ms_mean": 750.0}, None),
+        # below 20 ms the server's own way to the wire may be meant
+        ({"e2e_ms_mean": 30.0, "server_e2e_ms_mean": 15.0}, None),
+        ({"client_cpu_s": None, "server_e2e_ms_mean": 600.0}, "at the client"),
+    ],
+)
+def test_a_client_at_its_limit(fields: dict[str, object], line: str | None) -> None:
+    _expect(ClientKeepsUp().of_window(full_window(100.0, **fields)), line)
+
+
+def test_a_client_is_bound_when_it_is_in_most_windows() -> None:
+    late = full_window(120.0, server_e2e_ms_mean=300.0)
+    once = evidence_of(pair_of(late), pair_of(number=2))
+    _expect(ClientKeepsUp().judge(once), None)
+    twice = evidence_of(pair_of(late), pair_of(late, number=2), pair_of(number=3))
+    _expect(ClientKeepsUp().judge(twice), "candidate: 2 of 3 windows, first requests took 667 ms")
+    assert ClientKeepsUp().judge(bare_evidence()).missing
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ({"num_concurrent_max": 3}, "at most 3 of 4"),
+        ({"e2e_ms_mean": 500.0}, "2.5 of 4 requests were open on average"),
+        # too short a run to leave out its ramp
+        ({"e2e_ms_mean": 500.0, "num_completed": 19}, None),
+        ({}, None),
+    ],
+)
+def test_the_load_is_the_planned_one(fields: dict[str, object], line: str | None) -> None:
+    _expect(Saturated().of_window(full_window(100.0, **fields)), line)
+
+
 @pytest.mark.parametrize("rule", [ClientKeepsUp(), Saturated()])
-def test_a_plain_window_is_not_judged(rule: WindowRule) -> None:
+def test_a_plain_window_is_not_judged(rule: ClientKeepsUp | Saturated) -> None:
     assert rule.of_window(window(100.0)).missing
 
 
