@@ -193,7 +193,7 @@ class EngineTarget:
         own = _own(server)
         own.ask("profile", "POST", "/reset")
         own.ask("profile", "POST", "/profile/start")
-        self._play(own, "profile", self._trace(seed, self.config.num_requests))
+        play(own, "profile", self._load(seed, self.config.num_requests))
         profile = own.ask("profile", "POST", "/profile/stop")
         return Profile(
             shares=tuple(
