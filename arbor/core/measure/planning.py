@@ -11,6 +11,8 @@ from arbor.core.measure.sequential import mde_ratio
 from arbor.events.settings import MeasureSettings
 from arbor.events.types import Effect, SeriesPlan
 
+PAIRS_PER_START = 4
+"""Shorter starts would tell more about themselves than about the effect."""
 MAX_CLAIM_PAIRS = 400
 """Bound for a width that the bias of starts makes unreachable."""
 
@@ -36,7 +38,7 @@ def series_plan(
         alpha=next_level(num_tests + 1, num_discoveries, measure.false_discovery_ratio),
         min_pairs=min(measure.min_pairs, max_pairs),
         max_pairs=max_pairs,
-        max_starts=measure.max_starts,
+        max_starts=min(measure.max_starts, max(1, max_pairs // PAIRS_PER_START)),
         min_gain_ratio=measure.min_gain_ratio,
         start_sd=measure.start_sd,
         noise_sd=noise.sd,

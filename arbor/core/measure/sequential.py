@@ -125,8 +125,14 @@ def _planned_weight(plan: SeriesPlan) -> float:
 
 def _needed(plan: SeriesPlan, sd: float) -> float:
     """Return the mean log ratio that proves a gain with all pairs and starts of a plan."""
-    bound = _last_look(plan, sd, plan.max_pairs - plan.max_starts, _planned_weight(plan))
-    return max(bound, math.log(plan.min_gain_ratio))
+    weight = _planned_weight(plan)
+    at_the_end = _last_look(plan, sd, plan.max_pairs - plan.max_starts, weight)
+    alpha, high = plan.alpha * (1.0 - LAST_LOOK_SHARE), plan.noise_sd_high
+    anytime = math.hypot(
+        noise_radius(plan.max_pairs, sd, alpha, None if high is None else max(high, sd)),
+        start_radius(weight, plan.start_sd, alpha),
+    )
+    return max(min(at_the_end, anytime), math.log(plan.min_gain_ratio))
 
 
 def _needs_start(series: Series, plan: SeriesPlan) -> bool:
