@@ -1,7 +1,7 @@
 """Pairs of windows of the candidate and the incumbent, appended as they are measured."""
 
 from arbor.actors.attempt import Attempt
-from arbor.actors.pairs import SEED_STRIDE, loads_of, planned, play_pair
+from arbor.actors.pairs import SEED_STRIDE, WINDOW_SEED_STRIDE, loads_of, planned, play_pair
 from arbor.core.measure.interval import Series, series_effect
 from arbor.core.measure.sequential import Stop, decide
 from arbor.events.evidence import PairMeasured
@@ -24,8 +24,18 @@ class Comparison(Attempt):
         objective = self._settings.objective if guard is None else guard.objective
         loads = loads_of(objective, STANDARD_LOAD if guard is None else guard.load)
 
+        num_windows = 1
+        if guard is None and self._asked.plan is not None and len(loads) == 1:
+            num_windows = self._asked.plan.candidate_windows
+
         def candidate() -> list[WindowSample]:
-            return [self._arms.window(self._commit, "a", seed, num_requests, x) for x in loads]
+            return [
+                self._arms.window(
+                    self._commit, "a", seed + WINDOW_SEED_STRIDE * repeat, num_requests, load
+                )
+                for repeat in range(num_windows)
+                for load in loads
+            ]
 
         def incumbent() -> list[WindowSample]:
             with self._on_incumbent():

@@ -12,7 +12,7 @@ SEED_STRIDE = 7919
 """Distance of the seeds of adjacent pairs: both arms of a pair share one, no two pairs do."""
 
 Play = Callable[[], Sequence[WindowSample]]
-"""Plays one arm's windows: one, or one for every concurrency of a sweep."""
+"""Plays one arm's windows: one or more of equal work, or one for every concurrency of a sweep."""
 
 
 class PlayedPair(Value):
@@ -31,6 +31,10 @@ class PlayedPair(Value):
     is_valid: bool
     flaw: str | None
     """Why the pair does not count."""
+
+
+WINDOW_SEED_STRIDE = 104_729
+"""Distance of the seeds of a candidate's windows in one pair."""
 
 
 def loads_of(objective: Objective, load: Load) -> list[Load]:

@@ -11,6 +11,7 @@ from arbor.actors.place import Place
 from arbor.core.accuracy import Gate, violations
 from arbor.core.claims import Claim
 from arbor.core.measure.interval import Series, claim_effect
+from arbor.core.measure.planning import windows_of_candidate
 from arbor.core.seeds import fresh_seeds
 from arbor.events.errors import BusyError
 from arbor.events.settings import Settings
@@ -191,15 +192,22 @@ class Recheck:
         measure = self._plan.settings.measure
         loads = loads_of(measure.objective, STANDARD_LOAD)
 
-        def windows(commit: str, slot: str) -> list[WindowSample]:
+        repeats = windows_of_candidate(claim.effect.ratio) if len(loads) == 1 else 1
+        own_seeds = [seed, *(next(self._seeds) for _ in range(repeats - 1))]
+
+        def windows(commit: str, slot: str, seeds: Sequence[int]) -> list[WindowSample]:
             num = claim.num_requests
-            return [self._arms.window(commit, slot, seed, num, load) for load in loads]
+            return [
+                self._arms.window(commit, slot, each, num, load)
+                for each in seeds
+                for load in loads
+            ]
 
         pair = play_pair(
             number,
             start,
-            lambda: windows(claim.commit, "a"),
-            lambda: windows(claim.incumbent_commit, "b"),
+            lambda: windows(claim.commit, "a", own_seeds),
+            lambda: windows(claim.incumbent_commit, "b", [seed]),
             objective=measure.objective,
             num_devices=self._plan.recorded_on.num_devices,
             max_foreign_cpu_difference=measure.max_foreign_cpu_difference,

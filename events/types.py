@@ -372,6 +372,8 @@ class SeriesPlan(Value):
     max_pairs: int = Field(ge=2)
     max_starts: int = Field(default=1, ge=1)
     """Server starts per arm that the series may use."""
+    candidate_windows: int = Field(default=1, ge=1)
+    """Windows of the candidate in a pair: those of a fast stack are short, cheap and noisy."""
     min_gain_ratio: float = Field(ge=1)
     """A gain needs an estimate of at least this much."""
     start_sd: float = Field(ge=0)

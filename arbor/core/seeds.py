@@ -21,7 +21,13 @@ class SeedsSeen:
         if isinstance(event, MeasurementRequested):
             self.seeds.add(event.seed)
         elif isinstance(event, PairMeasured):
-            self.seeds |= {event.candidate.seed, event.incumbent.seed}
+            windows = (
+                event.candidate,
+                event.incumbent,
+                *event.candidate_sweep,
+                *event.incumbent_sweep,
+            )
+            self.seeds |= {window.seed for window in windows}
 
 
 def fresh_seeds(used: Collection[int], seed: int, stride: int) -> Iterator[int]:

@@ -8,7 +8,7 @@ from arbor.core.budget import Budget
 from arbor.core.constraints import Constraints
 from arbor.core.leases import LeaseTable
 from arbor.core.measure.noise import NoisePool
-from arbor.core.measure.planning import claim_plan
+from arbor.core.measure.planning import claim_pair_s, claim_plan
 from arbor.core.rebuilds import Rebuilds
 from arbor.core.requests import Request, Requests
 from arbor.core.tree import Status, Tree
@@ -188,21 +188,23 @@ class CampaignState:
         return claim_plan(
             self.settings.measure,
             self.noise_pool,
-            pair_s=self._claim_pair_s(),
+            root_window_s=self._root_window_s(),
+            gain_ratio=self._gain_ratio(),
             budget_s=self.budget.wall_s,
         )
 
-    def _claim_pair_s(self) -> float:
-        """Return the expected seconds of a pair of the baseline and the stack that stands now."""
-        gain = max(1.0, self.tree.gain_ratio(self.tree.current_id)) if self.started else 1.0
-        root_pair_s = 4.0 if self.root_pair_s is None else self.root_pair_s
-        return root_pair_s * (1.0 + 1.0 / gain) / 2.0
+    def _root_window_s(self) -> float:
+        return 2.0 if self.root_pair_s is None else self.root_pair_s / 2.0
+
+    def _gain_ratio(self) -> float:
+        return max(1.0, self.tree.gain_ratio(self.tree.current_id)) if self.started else 1.0
 
     def final_claim_s(self) -> float:
         """Return the seconds that the final claim should take, from what the calibration took."""
         plan = self.claim_plan()
         setup_s = 5.0 if self.setup_s is None else self.setup_s
-        windows_s = plan.max_starts * (setup_s + plan.max_pairs * self._claim_pair_s())
+        pair_s = claim_pair_s(self._root_window_s(), self._gain_ratio())
+        windows_s = plan.max_starts * (setup_s + plan.max_pairs * pair_s)
         soak_s = self.settings.measure.soak_s
         return windows_s + (soak_s + setup_s / 2.0 if soak_s > 0 else 0.0)
 

@@ -112,6 +112,7 @@ class Lab:
         )
 
     noise_sd_high = 0.03
+    candidate_windows = 1
 
     def plan(self, purpose: Purpose) -> SeriesPlan:
         """Return a plan of the campaign's settings, the noise known."""
@@ -122,6 +123,7 @@ class Lab:
             min_pairs=measure.min_pairs,
             max_pairs=measure.final_pairs if is_claim else measure.max_pairs,
             max_starts=measure.final_starts if is_claim else measure.max_starts,
+            candidate_windows=self.candidate_windows,
             min_gain_ratio=measure.min_gain_ratio,
             start_sd=measure.start_sd,
             noise_sd=0.7 * self.noise_sd_high,
@@ -414,6 +416,20 @@ def test_a_small_gain_is_measured_on_fresh_starts(tmp_path: Path) -> None:
     )
     assert 1.015 < truth < 1.03
     assert result.effect.low < truth < result.effect.high
+
+
+def test_a_fast_stack_plays_several_windows_of_a_pair(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    lab.candidate_windows = 3
+    lab.ask("revalidation")
+    lab.answer()
+    for pair in lab.events(PairMeasured):
+        own = [pair.candidate, *pair.candidate_sweep]
+        assert len({window.seed for window in own}) == 3
+        assert pair.incumbent_sweep == ()
+        speeds = [window.throughput_tok_s for window in own]
+        expected = math.prod(speeds) ** (1 / 3) / pair.incumbent.throughput_tok_s
+        assert pair.log_ratio == pytest.approx(math.log(expected))
 
 
 def test_a_gain_is_shown_on_the_workloads_that_must_not_get_worse(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What a window is worth under an objective."""
 
+import statistics
 from collections.abc import Sequence
 
 from arbor.core.measure.pareto import hypervolume
@@ -16,31 +17,43 @@ def objective_value(
     """Return what the windows of one arm are worth, above 0; more is better.
 
     Args:
-        windows: one window, or one for every concurrency of a hypervolume.
+        windows: one for every concurrency of a hypervolume; else one or more of equal work,
+            which count by the geometric mean of their values.
         objective: what is made larger.
         num_devices: accelerators of the stack; a machine without any counts as one.
 
     Raises:
         InvalidInputError: the target does not measure what the objective asks for.
     """
-    first = windows[0]
+    if objective.metric == "hypervolume":
+        points = [(w.throughput_tok_s, _known(w, objective.latency)) for w in windows]
+        value = hypervolume(points, objective.max_latency_ms)
+        return max(_within_slos(value, windows[0], objective), MIN_VALUE)
+    values = [
+        max(_within_slos(_value(w, objective, num_devices), w, objective), MIN_VALUE)
+        for w in windows
+    ]
+    return values[0] if len(values) == 1 else statistics.geometric_mean(values)
+
+
+def _value(window: WindowSample, objective: Objective, num_devices: int) -> float:
     match objective.metric:
-        case "throughput_tok_s":
-            value = first.throughput_tok_s
+        case "throughput_tok_s" | "hypervolume":
+            return window.throughput_tok_s
         case "request_throughput_req_s":
-            value = first.num_completed / first.duration_s
+            return window.num_completed / window.duration_s
         case "throughput_tok_s_per_device":
-            value = first.throughput_tok_s / max(1, num_devices)
+            return window.throughput_tok_s / max(1, num_devices)
         case "tokens_per_joule":
-            value = first.num_output_tokens / _known(first, "energy_j")
-        case "hypervolume":
-            points = [(w.throughput_tok_s, _known(w, objective.latency)) for w in windows]
-            value = hypervolume(points, objective.max_latency_ms)
+            return window.num_output_tokens / _known(window, "energy_j")
         case latency:
-            value = 1.0 / _known(first, latency)
+            return 1.0 / _known(window, latency)
+
+
+def _within_slos(value: float, window: WindowSample, objective: Objective) -> float:
     for slo in objective.slos:
-        value /= max(1.0, _known(first, slo.metric) / slo.max_ms)
-    return max(value, MIN_VALUE)
+        value /= max(1.0, _known(window, slo.metric) / slo.max_ms)
+    return value
 
 
 def require_workloads(guards: Sequence[Guard], workloads: Sequence[str]) -> None:

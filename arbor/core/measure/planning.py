@@ -13,6 +13,8 @@ from arbor.events.types import Effect, SeriesPlan
 
 PAIRS_PER_START = 4
 """Shorter starts would tell more about themselves than about the effect."""
+MAX_CANDIDATE_WINDOWS = 4
+"""Windows of the final stack against one of the baseline."""
 MAX_CLAIM_PAIRS = 400
 """Bound for a width that the bias of starts makes unreachable."""
 
@@ -49,8 +51,21 @@ def series_plan(
     return plan.model_copy(update={"mde_ratio": mde_ratio(plan, noise.sd)})
 
 
+def windows_of_candidate(gain_ratio: float) -> int:
+    """Return how many windows a stack faster by ``gain_ratio`` plays against one of the baseline.
+
+    Together they take about half as long as the baseline's.
+    """
+    return max(1, min(MAX_CANDIDATE_WINDOWS, round(gain_ratio / 2.0)))
+
+
 def claim_plan(
-    measure: MeasureSettings, noise: NoisePool, *, pair_s: float, budget_s: float
+    measure: MeasureSettings,
+    noise: NoisePool,
+    *,
+    root_window_s: float,
+    gain_ratio: float,
+    budget_s: float,
 ) -> SeriesPlan:
     """Return the plan of the final claim: starts, and pairs on each of them.
 
@@ -59,10 +74,13 @@ def claim_plan(
     Args:
         measure: the campaign's settings.
         noise: what earlier pairs say about the noise.
-        pair_s: expected seconds of a pair of the baseline and the final stack.
+        root_window_s: seconds of a window on the baseline.
+        gain_ratio: expected speed-up of the final stack.
         budget_s: the campaign's whole budget in seconds.
     """
+    num_windows = windows_of_candidate(gain_ratio)
     wanted = _pairs_for_width(measure, noise.sd or 0.0)
+    pair_s = claim_pair_s(root_window_s, gain_ratio)
     allowed = math.floor(measure.final_share_ratio * budget_s / max(pair_s, 1e-9))
     per_start = math.ceil(min(wanted, allowed) / measure.final_starts)
     return SeriesPlan(
@@ -70,11 +88,17 @@ def claim_plan(
         min_pairs=measure.final_pairs,
         max_pairs=max(measure.final_pairs, per_start),
         max_starts=measure.final_starts,
+        candidate_windows=num_windows,
         min_gain_ratio=1.0,
         start_sd=measure.start_sd,
         noise_sd=noise.sd,
         noise_sd_high=noise.sd_high,
     )
+
+
+def claim_pair_s(root_window_s: float, gain_ratio: float) -> float:
+    """Return the expected seconds of a pair of the baseline and a stack that is faster."""
+    return root_window_s * (1.0 + windows_of_candidate(gain_ratio) / gain_ratio)
 
 
 def _pairs_for_width(measure: MeasureSettings, noise_sd: float) -> int:

@@ -44,6 +44,14 @@ def test_a_sweep_is_worth_the_area_that_it_dominates() -> None:
     assert objective_value(windows, objective) == 10.0 * 80.0 + 20.0 * 40.0
 
 
+def test_windows_of_equal_work_count_by_their_geometric_mean() -> None:
+    values = [window(100.0), window(400.0)]
+    assert objective_value(values, Objective()) == pytest.approx(200.0)
+    slos = (Slo(metric="tpot_ms_p99", max_ms=50.0),)
+    mixed = [window(100.0, tpot_ms_p99=100.0), window(200.0, tpot_ms_p99=25.0)]
+    assert objective_value(mixed, Objective(slos=slos)) == pytest.approx(100.0)
+
+
 def test_a_window_without_tokens_has_a_logarithm() -> None:
     assert (
         objective_value([window(1.0).model_copy(update={"throughput_tok_s": 0.0})], Objective())

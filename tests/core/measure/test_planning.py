@@ -6,9 +6,15 @@ import pytest
 
 from arbor.core.measure.interval import Series, claim_effect, series_effect
 from arbor.core.measure.noise import NoisePool
-from arbor.core.measure.planning import calibrated_mde_ratio, claim_plan, series_plan
+from arbor.core.measure.planning import (
+    calibrated_mde_ratio,
+    claim_pair_s,
+    claim_plan,
+    series_plan,
+    windows_of_candidate,
+)
 from arbor.events.settings import MeasureSettings
-from arbor.events.types import Effect
+from arbor.events.types import Effect, SeriesPlan
 
 MEASURE = MeasureSettings()
 
@@ -22,6 +28,15 @@ def _pool(sd: float) -> NoisePool:
     pool = NoisePool()
     pool.add(_effect(sd))
     return pool
+
+
+def _claim(measure: MeasureSettings, sd: float, budget_s: float) -> SeriesPlan:
+    return claim_plan(measure, _pool(sd), root_window_s=1.0, gain_ratio=1.0, budget_s=budget_s)
+
+
+def test_a_fast_stack_plays_more_of_its_short_windows() -> None:
+    assert [windows_of_candidate(gain) for gain in (1.0, 1.4, 4.0, 7.0, 50.0)] == [1, 1, 2, 4, 4]
+    assert claim_pair_s(2.0, 4.0) == pytest.approx(2.0 + 2 * 0.5)
 
 
 def test_a_plan_without_known_noise_states_no_smallest_effect() -> None:
@@ -40,7 +55,7 @@ def test_a_plan_states_its_smallest_effect() -> None:
 
 def test_the_claim_takes_the_pairs_that_its_width_needs() -> None:
     measure = MeasureSettings(start_sd=0.002)
-    plan = claim_plan(measure, _pool(0.03), pair_s=1.0, budget_s=1e6)
+    plan = _claim(measure, 0.03, budget_s=1e6)
     values = [0.7 + 0.03 * (-1) ** i for i in range(plan.max_pairs)]
     effect = claim_effect(Series.of(values, values), measure.alpha, start_sd=measure.start_sd)
     assert effect.high / effect.low - 1.0 == pytest.approx(measure.final_width_ratio, rel=0.1)
@@ -48,16 +63,16 @@ def test_the_claim_takes_the_pairs_that_its_width_needs() -> None:
 
 
 def test_the_claim_stays_within_its_share_of_the_budget() -> None:
-    plan = claim_plan(MEASURE, _pool(0.05), pair_s=2.0, budget_s=300.0)
-    planned_s = plan.max_pairs * plan.max_starts * 2.0
+    plan = _claim(MEASURE, 0.05, budget_s=300.0)
+    planned_s = plan.max_pairs * plan.max_starts * claim_pair_s(1.0, 1.0)
     assert planned_s <= MEASURE.final_share_ratio * 300.0 + plan.max_starts * 2.0
-    tiny = claim_plan(MEASURE, _pool(0.05), pair_s=60.0, budget_s=60.0)
+    tiny = _claim(MEASURE, 0.05, budget_s=1.0)
     assert tiny.max_pairs == MEASURE.final_pairs
 
 
 def test_a_width_that_starts_make_unreachable_is_not_chased_for_ever() -> None:
     measure = MeasureSettings(start_sd=0.1)
-    plan = claim_plan(measure, _pool(0.01), pair_s=1.0, budget_s=1e9)
+    plan = _claim(measure, 0.01, budget_s=1e9)
     assert plan.max_pairs == 200
 
 
