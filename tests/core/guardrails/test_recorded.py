@@ -3,7 +3,7 @@
 import pytest
 
 from arbor.core.guardrails import GUARDRAILS, check
-from tests.guardrails.record import PROVOKED
+from tests.guardrails.provoking import PROVOKED
 from tests.guardrails.recorded import load
 
 NAMES = [provoke.__name__ for provoke in PROVOKED]

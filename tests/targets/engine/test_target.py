@@ -94,6 +94,7 @@ class TestEngineTarget(TargetContract):
         assert window.tpot_ms_mean is not None
         num_more = window.num_output_tokens / window.num_completed - 1
         total_ms = window.ttft_ms_mean + num_more * window.tpot_ms_mean
+        assert window.e2e_ms_mean is not None
         assert window.e2e_ms_mean == pytest.approx(total_ms)
         assert window.server_e2e_ms_mean is not None
         assert window.e2e_ms_mean is not None
