@@ -40,10 +40,10 @@ MISHAPS = st.lists(
 )
 
 
-def _campaign(**search: object) -> Campaign:
+def _campaign(wall: float = 300.0, **search: object) -> Campaign:
     return Campaign(
         target="landscape",
-        budget=CampaignBudget(wall=300.0),
+        budget=CampaignBudget(wall=wall),
         search=SearchSettings.model_validate({"tuning_trials": 2} | search),
     )
 
@@ -99,7 +99,7 @@ def test_it_ends_also_when_people_have_to_approve(mishaps: list[Mishap], seed: i
 
 def test_a_critic_that_sleeps_through_vetoes_wakes_up_and_revokes(tmp_path: Path) -> None:
     """The vetoes of kept actions land while nobody revokes; the paths are rebuilt later."""
-    unruly = Unruly(tmp_path, _landscape(1), _campaign(), [])
+    unruly = Unruly(tmp_path, _landscape(1), _campaign(wall=600.0), [])
     unruly.go_on(lambda state: len(state.tree.path(state.tree.current_id)) > 4)
     below, *_, top = unruly.simulation.of_kind(ActionKept)
     kept = [a.action_id for a in _kept(unruly)]
