@@ -40,27 +40,34 @@ def at_most(name: str, value: float, unit: str, bound: float, how: str) -> Row:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Return the rows with aligned columns; what all rows say about ``how`` is said once."""
+    """Return the rows with aligned columns, and below them how they were measured, said once.
+
+    Where rows differ in how, each names its note.
+    """
     verdicts = {True: "holds", False: "MISSED", None: ""}
-    lines = [("", "value", "unit", "goal", "")]
+    hows = list(dict.fromkeys(row.how for row in rows if row.how))
+    notes = {how: f"[{number}]" for number, how in enumerate(hows, start=1)}
+    is_shared = len(hows) == 1 and all(row.how for row in rows)
+    lines = [("", "value", "unit", "goal", "", "")]
     lines += [
-        (row.name, _figure(row.value), row.unit, row.goal or "", verdicts[row.holds])
+        (
+            row.name,
+            _figure(row.value),
+            row.unit,
+            row.goal or "",
+            verdicts[row.holds],
+            "" if is_shared else notes.get(row.how, ""),
+        )
         for row in rows
     ]
-    widths = [max(len(line[column]) for line in lines) for column in range(4)]
+    widths = [max(len(line[column]) for line in lines) for column in range(6)]
     text = []
     for name, value, *rest in lines:
         cells = [f"{name:{widths[0]}}", f"{value:>{widths[1]}}"]
-        cells += [f"{cell:{width}}" for cell, width in zip(rest, (*widths[2:], 0), strict=True)]
+        cells += [f"{cell:{width}}" for cell, width in zip(rest, widths[2:], strict=True)]
         text.append("  ".join(cells))
-    for how in dict.fromkeys(row.how for row in rows if row.how):
-        names = "" if all(row.how == how for row in rows) else _names(rows, how)
-        text.append(f"{names}{how}")
+    text += hows if is_shared else [f"{notes[how]} {how}" for how in hows]
     return "\n".join(line.rstrip() for line in text)
-
-
-def _names(rows: Sequence[Row], how: str) -> str:
-    return ", ".join(row.name for row in rows if row.how == how) + ": "
 
 
 def _figure(value: float) -> str:

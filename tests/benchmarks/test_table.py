@@ -35,7 +35,9 @@ def test_columns_are_aligned_and_the_method_is_said_once() -> None:
     assert second.endswith("holds")
     assert third.endswith("MISSED")
     other = table((*ROWS, Row("seconds", 3.0, "s", how="a clock")))
-    assert other.splitlines()[-1] == "seconds: a clock"
+    *_, seconds, first_note, second_note = other.splitlines()
+    assert seconds.endswith("[2]")
+    assert (first_note, second_note) == ("[1] 10 windows", "[2] a clock")
 
 
 def test_published_rows_come_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
