@@ -124,13 +124,14 @@ def second_look(state: CampaignState, last: Action) -> str | None:
 def series_length(state: CampaignState, template_id: str) -> int:
     """Return the longest series of a template's benchmark, in pairs.
 
-    As many as fit into ``measure.series_s`` at the present length of a pair; doubled for every
+    As many as fit into the longest time of a series at the present length of a pair; doubled for every
     second look.
     """
     measure = state.settings.measure
     longest = measure.max_pairs
     if state.pair_s:
-        fitting = int(measure.series_s / state.pair_s)
+        longest_s = max(measure.series_s, measure.series_share_ratio * state.budget.wall_s)
+        fitting = int(longest_s / state.pair_s)
         longest = min(longest, max(measure.min_pairs + 1, fitting))
     num_looks = sum(
         state.tree.is_inconclusive(action, measure.min_gain_ratio)

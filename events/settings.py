@@ -49,18 +49,20 @@ class MeasureSettings(Value):
     """Workloads that must not get worse; played after a gain is proved, and by the claim."""
     alpha: float = Field(default=0.05, gt=0, lt=0.5)
     """Miscoverage of every reported interval, at any stopping time."""
-    false_discovery_ratio: float = Field(default=0.05, gt=0, lt=0.5)
+    false_discovery_ratio: float = Field(default=0.1, gt=0, lt=0.5)
     """Bound for the expected share of keeps without any gain, over the whole campaign."""
     min_gain_ratio: float = Field(default=1.01, ge=1)
     """A keep needs an estimate of at least this ratio, and proof that it is above 1."""
     min_pairs: int = Field(default=3, ge=2)
-    max_pairs: int = Field(default=12, ge=2)
+    max_pairs: int = Field(default=24, ge=2)
     max_starts: int = Field(default=3, ge=1)
     """Server starts per arm that the series of a small gain may use."""
     start_sd: float = Field(default=0.012, ge=0)
     """Assumed deviation of the log ratio between starts of identical servers."""
     series_s: float = Field(default=24.0, gt=0)
     """Longest series in seconds, so that small gains wait until windows are short."""
+    series_share_ratio: float = Field(default=0.04, gt=0, le=1)
+    """Longest series as a share of the budget, where that is more."""
     window_s: float = Field(default=1.2, gt=0)
     """Aimed length of one benchmark window on the incumbent."""
     noise_pairs: int = Field(default=3, ge=2)

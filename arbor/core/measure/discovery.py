@@ -3,20 +3,26 @@
 import math
 
 _OFFSET = 4.0
-_SUM = 0.6628
-"""Sum of the unnormalised weights over all tests, rounded up (checked by the tests)."""
+_EARLY_SUM = 0.6628
+"""Sum of the unnormalised early weights over all tests, rounded up (checked by the tests)."""
+_SPAN = 40.0
+"""Tests of a campaign of some length; the late weights fall to a quarter after so many."""
 
 
 def weight(number: int) -> float:
     """Return the share of the error that the test of a number gets; the sum over all is < 1.
 
-    Decays a little faster than 1/n: the first tests of a campaign are about its largest effects.
+    Half of the error goes to the first tests, which are about a campaign's largest effects; the
+    other half is spread over as many tests as a campaign usually makes.
 
     Args:
         number: 1 for the first test.
     """
     shifted = number + _OFFSET
-    return 1.0 / (shifted * math.log(shifted) ** 2 * _SUM)
+    early = 1.0 / (shifted * math.log(shifted) ** 2 * _EARLY_SUM)
+    # The sum over all n of (1 + n / span)^-2 is below its integral from 0, which is the span.
+    late = (1.0 + number / _SPAN) ** -2 / _SPAN
+    return (early + late) / 2.0
 
 
 def next_level(number: int, num_discoveries: int, false_discovery_ratio: float) -> float:

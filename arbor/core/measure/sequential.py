@@ -37,6 +37,7 @@ UNEVEN_STARTS_RATIO = 1.3
 def has_gain(series: Series, plan: SeriesPlan) -> bool:
     """Return whether a series proves a gain: above 1 at the plan's level, and large enough.
 
+    Only a gain can be proved, so the level is that of one side: half of a two-sided interval's.
     There are two ways to prove it, which share the level: at any time by the interval that holds
     at any stopping time, and once at the planned end by a t test, which needs fewer pairs.
     """
@@ -44,7 +45,7 @@ def has_gain(series: Series, plan: SeriesPlan) -> bool:
         return False
     anytime = radius(
         series,
-        plan.alpha * (1.0 - LAST_LOOK_SHARE),
+        _anytime_alpha(plan),
         start_sd=plan.start_sd,
         noise_sd_high=plan.noise_sd_high,
     )
@@ -55,9 +56,14 @@ def has_gain(series: Series, plan: SeriesPlan) -> bool:
     return series.mean > _last_look(plan, series.sd, series.degrees, series.start_weight)
 
 
+def _anytime_alpha(plan: SeriesPlan) -> float:
+    """Return the miscoverage of the two-sided interval that a gain is proved with at any time."""
+    return 2.0 * plan.alpha * (1.0 - LAST_LOOK_SHARE)
+
+
 def _last_look(plan: SeriesPlan, sd: float, degrees: int, start_weight: float) -> float:
     """Return the mean log ratio that a t test with all pairs takes for a gain."""
-    alpha = plan.alpha * LAST_LOOK_SHARE
+    alpha = 2.0 * plan.alpha * LAST_LOOK_SHARE
     quantile = float(stdtrit(max(1, degrees), 1.0 - alpha / 2.0))
     noise = quantile * max(sd, MIN_SD) / math.sqrt(plan.max_pairs)
     return math.hypot(noise, start_radius(start_weight, plan.start_sd, alpha))
@@ -127,7 +133,7 @@ def _needed(plan: SeriesPlan, sd: float) -> float:
     """Return the mean log ratio that proves a gain with all pairs and starts of a plan."""
     weight = _planned_weight(plan)
     at_the_end = _last_look(plan, sd, plan.max_pairs - plan.max_starts, weight)
-    alpha, high = plan.alpha * (1.0 - LAST_LOOK_SHARE), plan.noise_sd_high
+    alpha, high = _anytime_alpha(plan), plan.noise_sd_high
     anytime = math.hypot(
         noise_radius(plan.max_pairs, sd, alpha, None if high is None else max(high, sd)),
         start_radius(weight, plan.start_sd, alpha),
@@ -148,8 +154,9 @@ def _needs_start(series: Series, plan: SeriesPlan) -> bool:
         return False
     if num_latest * plan.max_starts >= plan.max_pairs:
         return True
-    noise = noise_radius(series.num_pairs, series.sd, plan.alpha, plan.noise_sd_high)
-    return noise < start_radius(series.start_weight, plan.start_sd, plan.alpha)
+    alpha = _anytime_alpha(plan)
+    noise = noise_radius(series.num_pairs, series.sd, alpha, plan.noise_sd_high)
+    return noise < start_radius(series.start_weight, plan.start_sd, alpha)
 
 
 def mde_ratio(plan: SeriesPlan, noise_sd: float) -> float:
@@ -174,8 +181,9 @@ def expected_pairs(ratio: float, plan: SeriesPlan) -> int:
     """
     margin = math.log(max(ratio, 1e-9))
     sd = plan.noise_sd or 0.0
-    starts = start_radius(1.0 / plan.max_starts, plan.start_sd, plan.alpha)
+    alpha = _anytime_alpha(plan)
+    starts = start_radius(1.0 / plan.max_starts, plan.start_sd, alpha)
     for num in range(plan.min_pairs, plan.max_pairs):
-        if math.hypot(noise_radius(num, sd, plan.alpha, plan.noise_sd_high), starts) < margin:
+        if math.hypot(noise_radius(num, sd, alpha, plan.noise_sd_high), starts) < margin:
             return num
     return plan.max_pairs

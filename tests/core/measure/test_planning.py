@@ -79,7 +79,7 @@ def test_a_width_that_starts_make_unreachable_is_not_chased_for_ever() -> None:
 def test_the_calibration_states_what_the_first_series_finds() -> None:
     stated = calibrated_mde_ratio(MEASURE, _effect(0.02))
     pool = _pool(0.02)
-    plan = series_plan(MEASURE, pool, num_tests=0, num_discoveries=0, max_pairs=12)
+    plan = series_plan(MEASURE, pool, num_tests=0, num_discoveries=0, max_pairs=24)
     assert stated == plan.mde_ratio
     unknown = series_effect(Series.of((0.0,)), 0.05, start_sd=0.0)
     assert math.log(calibrated_mde_ratio(MEASURE, unknown)) == pytest.approx(20.0)
