@@ -124,7 +124,7 @@ def second_look(state: CampaignState, last: Action) -> str | None:
 def series_length(state: CampaignState, template_id: str) -> int:
     """Return the longest series of a template's benchmark, in pairs.
 
-    As many as fit into the longest time of a series at the present length of a pair; doubled for every
+    As many as fit into its longest time at the present length of a pair; doubled for every
     second look.
     """
     measure = state.settings.measure

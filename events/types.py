@@ -367,7 +367,7 @@ class SeriesPlan(Value):
     """How a series of pairs is measured and judged, fixed before its first pair."""
 
     alpha: float = Field(gt=0, lt=1)
-    """Level of the test of no gain, one-sided, from the campaign's control of false discoveries."""
+    """One-sided level of the test of no gain, from the control of false discoveries."""
     min_pairs: int = Field(ge=2)
     max_pairs: int = Field(ge=2)
     max_starts: int = Field(default=1, ge=1)
