@@ -83,6 +83,7 @@ class Search:
         self._place = place
         self._templates = templates
         self._arms = Arms(place)
+        self._arms.is_quick = True
         self._root = place.workspace.create(place.target.create_workspace)
         self._baseline = dict(place.target.baseline_config())
         self._reference = place.target.reference(self._arms.get(self._root))
