@@ -150,19 +150,18 @@ class Search:
         if commit == incumbent or name in self._refused:
             return False
         try:
-            if not self.is_accurate(commit, claims_exact=False):
-                self._refused.add(name)
-                print(f"  {name}: not accurate", flush=True)
+            gain = math.exp(statistics.median(self.ratio(commit, incumbent, NUM_PAIRS)))
+            print(f"  {name}: {gain:.3f}x", flush=True)
+            if gain <= MIN_GAIN:
                 return False
-            values = self.ratio(commit, incumbent, NUM_PAIRS)
+            if self.is_accurate(commit, claims_exact=False):
+                return True
+            print(f"  {name}: not accurate", flush=True)
         except ServerFailedError as error:
             self._arms.drop(commit)
-            self._refused.add(name)
             print(f"  {name}: {error}", flush=True)
-            return False
-        gain = math.exp(statistics.median(values))
-        print(f"  {name}: {gain:.3f}x", flush=True)
-        return gain > MIN_GAIN
+        self._refused.add(name)
+        return False
 
     def close(self) -> None:
         """End all servers."""
