@@ -92,7 +92,7 @@ def _entries(target: str, device: str | None) -> Sequence[Entry | ActionTemplate
         entries = load_catalog().entries
         return [e for e in entries if device is None or device in e.applies.devices]
     if device not in {None, "cpu"}:
-        raise InvalidInputError(f"the engine runs on processors, not on {device}; use --device cpu")
+        raise InvalidInputError(f"the engine runs on a processor, not {device}; use --device cpu")
     return list(create_target("engine", {}).actions(probe_hardware()))
 
 

@@ -60,7 +60,7 @@ def test_check_without_vllm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 def test_check_against_an_installed_vllm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "vllm"
     path.write_text("#!/bin/sh\necho '  --max-num-seqs N'\n")
-    path.chmod(0o755)
+    path.chmod(0o700)
     monkeypatch.setenv("PATH", str(tmp_path))
     done = run("check", "--device", "cpu")
     assert done.exit_code == 1

@@ -10,7 +10,15 @@ import yaml
 from pydantic import Field, ValidationError
 
 from arbor.events.errors import InvalidInputError
-from arbor.events.types import ActionTemplate, Hardware, Layer, Parameter, Requirement, Value, Witness
+from arbor.events.types import (
+    ActionTemplate,
+    Hardware,
+    Layer,
+    Parameter,
+    Requirement,
+    Value,
+    Witness,
+)
 from arbor.targets.vllm.entry import (
     RISK_RATIOS,
     CounterProof,
@@ -62,7 +70,8 @@ def load_catalog(folder: Path = FOLDER) -> Catalog:
         found = [_entry(path.name, layer, fields) for fields in document.get("entries") or []]
         leads[layer] = _leads(path.name, document.get("leads"), found)
         entries += found
-    for problem in problems(entries):
+    problem = next(problems(entries), None)
+    if problem is not None:
         raise InvalidInputError(problem)
     return Catalog(tuple(entries), leads)
 

@@ -213,7 +213,7 @@ class Entry(Value):
     edits: Annotated[
         tuple[Edit, ...], BeforeValidator(lambda value: _named(value, is_space=False))
     ] = ()
-    """In the file a mapping from keys, such as ``args.max-num-seqs`` or ``env.NAME``, to values."""
+    """In the file a mapping from keys, ``args.max-num-seqs`` or ``env.NAME``, to values."""
     space: Annotated[
         tuple[SearchParameter, ...], BeforeValidator(lambda value: _named(value, is_space=True))
     ] = ()

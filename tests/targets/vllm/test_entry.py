@@ -60,7 +60,7 @@ def test_a_list_is_a_space_of_choices() -> None:
     ],
 )
 def test_bad_entries(change: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(ValidationError, match=r".") as caught:
+    with pytest.raises(ValidationError) as caught:
         Entry.model_validate({**GOOD, **change})
     assert complaint in str(caught.value)
 

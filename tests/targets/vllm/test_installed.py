@@ -22,7 +22,7 @@ def program(folder: Path, text: str, code: int = 0) -> str:
     path = folder / "vllm"
     path.write_text(f"#!/bin/sh\n[ \"$*\" = 'serve --help=all' ] && cat <<'END'\n{text}\nEND\n"
                     f"echo broken >&2\nexit {code}\n")
-    path.chmod(0o755)
+    path.chmod(0o700)
     return str(path)
 
 
