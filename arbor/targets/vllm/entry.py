@@ -193,6 +193,9 @@ def _named(value: Any, *, is_space: bool) -> Any:
     if not isinstance(value, Mapping):
         return value
     if not is_space:
+        for key, held in value.items():
+            if not isinstance(held, bool | int | float | str):
+                raise ValueError(f"{key} is {held!r}; write lists and mappings as JSON in quotes")
         return [{"key": key, "value": held} for key, held in value.items()]
     return [
         {"key": key, **held}

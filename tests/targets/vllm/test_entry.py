@@ -42,6 +42,7 @@ def test_a_list_is_a_space_of_choices() -> None:
         ({"edits": {"serve.max-num-seqs": 8}}, "neither args.some-option nor env.SOME_NAME"),
         ({"edits": {"env.VLLM_SWITCH": 1}}, "quote it"),
         ({"edits": {"args.max-num-batched-tokens": 8}}, "set twice"),
+        ({"edits": {"args.lora-modules": ["a", "b"]}}, "as JSON in quotes"),
         ({"space": {"args.block-size": [16]}}, "make it an edit"),
         ({"space": {"args.block-size": {"kind": "int", "low": 9, "high": 9}}}, "higher high"),
         (
