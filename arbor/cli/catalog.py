@@ -17,7 +17,12 @@ from arbor.targets.hardware import probe_hardware
 from arbor.targets.registry import create_target
 from arbor.targets.vllm.catalog import Catalog, load_catalog
 from arbor.targets.vllm.entry import Entry
-from arbor.targets.vllm.installed import installed_options, unknown_options
+from arbor.targets.vllm.installed import (
+    installed_options,
+    installed_variables,
+    unknown_options,
+    unknown_variables,
+)
 
 EXIT_PROBLEMS = 1
 
@@ -140,6 +145,11 @@ def _installed_problems(entries: Sequence[Entry]) -> Iterator[str]:
         return
     people().print(f"vLLM is installed: {len(options)} options compared", highlight=False)
     yield from unknown_options(entries, options)
+    variables = installed_variables()
+    if variables is None:
+        people().print("its variables could not be told: not compared", highlight=False)
+        return
+    yield from unknown_variables(entries, variables)
 
 
 def _template_problems(templates: Sequence[ActionTemplate]) -> Iterator[str]:
