@@ -12,10 +12,13 @@ from arbor.events.types import ActionTemplate, Edit, RebuiltPart, Scalar
 
 
 def unmet_requirement(template: ActionTemplate, config: dict[str, Scalar]) -> str | None:
-    """Return what a template needs and a configuration lacks, or None."""
+    """Return what a template needs and a configuration lacks, or has to its harm, or None."""
     for requirement in template.requires:
         if config.get(requirement.key) not in requirement.any_of:
             return f"needs {requirement.key} in {list(requirement.any_of)}"
+    for conflict in template.conflicts:
+        if config.get(conflict.key) in conflict.any_of:
+            return f"does not go with {conflict.key}={config[conflict.key]}"
     return None
 
 

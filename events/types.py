@@ -80,6 +80,8 @@ class ActionTemplate(Value):
     space: tuple[Parameter, ...] = ()
     """Numbers that the tuning specialist searches; empty for a plain configuration action."""
     requires: tuple[Requirement, ...] = ()
+    conflicts: tuple[Requirement, ...] = ()
+    """Each rules the action out where the configuration holds one of its values."""
     unlocked_by: tuple[str, ...] = ()
     """Templates whose keep may change the worth of this one (a hint; never a gate)."""
     prior_speedup_ratio: float = Field(default=1.1, gt=0)

@@ -98,7 +98,9 @@ def _unlocked_gain(tree: Tree, template: ActionTemplate) -> float:
     gains = [0.0]
     for other in tree.templates.values():
         is_possible = all(config.get(r.key) in r.any_of for r in other.requires)
-        becomes_possible = all(after.get(r.key) in r.any_of for r in other.requires)
+        becomes_possible = all(after.get(r.key) in r.any_of for r in other.requires) and not any(
+            after.get(c.key) in c.any_of for c in other.conflicts
+        )
         is_fresh = all(a.node_id is None for a in tree.history(other.template_id))
         if becomes_possible and not is_possible and is_fresh:
             share = _share(tree, tree.current_id, other)

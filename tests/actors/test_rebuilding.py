@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from arbor.actors.choosing import inapplicable_reason
 from arbor.actors.orchestrator import Orchestrator
 from arbor.core.tree import ROOT_ID, Node, Status
 from arbor.events.base import Event
@@ -88,6 +89,16 @@ def test_a_revocation_in_the_middle_leaves_what_lies_before_it() -> None:
     assert proposed.node_id == "n001"
     assert proposed.template is not None
     assert proposed.template.prior_speedup_ratio == pytest.approx(1.3)
+
+
+def test_what_is_in_conflict_with_the_configuration_waits() -> None:
+    conflict = Requirement(key="s.a", any_of=(True,))
+    stage = Stage(template("a"), template("b", conflicts=(conflict,)))
+    stage.open()
+    assert inapplicable_reason(stage.state, stage.state.tree.templates["b"]) is None
+    stage.keep("a", ratio=1.3)
+    found = inapplicable_reason(stage.state, stage.state.tree.templates["b"])
+    assert found == "does not go with s.a=True"
 
 
 def test_the_last_keep_leaves_nothing_to_rebuild() -> None:

@@ -17,7 +17,7 @@ from arbor.core.scoring import (
 from arbor.core.state import CampaignState
 from arbor.core.tree import Tree
 from arbor.events.settings import SearchSettings
-from arbor.events.types import ScoreTerms
+from arbor.events.types import Requirement, ScoreTerms
 from tests.fakes.stage import Stage, template
 
 Form = Literal["risk_averse", "as_printed"]
@@ -121,6 +121,15 @@ def test_terms_come_from_template_and_profile() -> None:
 
 def test_without_a_profile_everything_may_be_gained() -> None:
     assert _terms(Stage(template("a")).state.tree, "a").share_ratio == 1.0
+
+
+@pytest.mark.parametrize("is_in_conflict", [False, True])
+def test_an_enabler_is_credited_for_what_it_does_not_rule_out(*, is_in_conflict: bool) -> None:
+    needed = Requirement(key="s.a", any_of=(True,))
+    conflicts = (needed,) if is_in_conflict else ()
+    stage = Stage(template("a"), template("b", requires=(needed,), conflicts=conflicts))
+    stage.open(attention=0.4, linear=0.6)
+    assert (_terms(stage.state.tree, "a").unlocked_gain_ratio > 0) is not is_in_conflict
 
 
 def test_a_gain_that_was_taken_is_no_promise_and_closes_the_gap() -> None:
