@@ -12,7 +12,7 @@ from arbor.targets.hardware.processor_reading import ProcessorReader
 from arbor.targets.hardware.reading import Reader
 from arbor.targets.hardware.window_telemetry import Sample, WindowTelemetry, summarise
 
-_INTERVAL_S = 1.0
+_INTERVAL_S = 0.5
 # a look takes 35 ms with nvidia-smi, a second with amd-smi; so it costs a tenth of one core at most
 _REST_RATIO = 10.0
 _MAX_PROBLEMS = 3
@@ -55,7 +55,7 @@ class Telemetry:
 
     def __enter__(self) -> Self:
         """Look once, then begin."""
-        self._look()
+        self._look(is_inside=False)
         self._thread.start()
         self._entered_s = time.monotonic()
         return self
@@ -71,7 +71,7 @@ class Telemetry:
         self._ended.set()
         self._thread.join()
         if self._num_problems == 0:
-            self._look()
+            self._look(is_inside=False)
 
     def result(self) -> WindowTelemetry:
         """Return what was seen; call it after the end."""
@@ -81,12 +81,12 @@ class Telemetry:
         while self._num_problems < _MAX_PROBLEMS:
             if self._ended.wait(max(self._interval_s, _REST_RATIO * self._took_s)):
                 return
-            self._look()
+            self._look(is_inside=True)
 
-    def _look(self) -> None:
+    def _look(self, *, is_inside: bool) -> None:
         began_s = time.monotonic()
         readings = self._read()
         ended_s = time.monotonic()
-        self._samples.append(Sample((began_s + ended_s) / 2, readings))
+        self._samples.append(Sample((began_s + ended_s) / 2, readings, is_inside))
         self._num_problems = self._num_problems + 1 if readings.problem else 0
         self._took_s = ended_s - began_s

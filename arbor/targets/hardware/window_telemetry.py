@@ -19,10 +19,12 @@ class Sample:
     Attributes:
         at_s: moment of the look.
         readings: what was seen.
+        is_inside: whether the window ran; counters alone are read before and after it.
     """
 
     at_s: float
     readings: Readings
+    is_inside: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +32,14 @@ class WindowTelemetry:
     """Sensors over a window; None where not every device could be observed.
 
     Attributes:
-        num_samples: looks that saw something.
+        num_samples: looks inside of the window that saw something.
         clock_mhz_mean: mean clock over time and devices.
         clock_mhz_min: the slowest die's at any moment.
         energy_j: energy of all devices.
         power_w_mean: their mean power together.
         temperature_c_max: hottest spot.
-        num_throttlings: times that power or heat began to lower a clock; a window that began so
-            counts once.
+        num_throttlings: times that power or heat began to lower a clock; a window that began
+            with a low clock counts once.
         memory_used_bytes_max: most memory that was in use, all devices together.
         not_observed: what is missing, and why.
     """
@@ -61,8 +63,16 @@ class WindowTelemetry:
         }
 
 
-Track = Sequence[tuple[float, Reading]]
-"""The samples of one device."""
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One device in one sample."""
+
+    at_s: float
+    reading: Reading
+    is_inside: bool
+
+
+_Track = Sequence[_Look]
 
 
 def summarise(
@@ -70,8 +80,8 @@ def summarise(
 ) -> WindowTelemetry:
     """Return what the samples say about a window.
 
-    The first and the last sample lie just outside of the window, so energy is the mean power
-    between them over the window's duration.
+    Energy is mean power over the window's duration, since counters are read a little outside of it.
+    Power and clocks outside are those of an idle device and enter nothing.
 
     Args:
         samples: in order of time.
@@ -88,9 +98,9 @@ def summarise(
         return WindowTelemetry(not_observed=(gap,))
     power_w = _sum([_mean_power_w(track) for track in tracks])
     telemetry = WindowTelemetry(
-        num_samples=sum(1 for sample in samples if sample.readings.devices),
+        num_samples=sum(1 for sample in samples if sample.is_inside and sample.readings.devices),
         clock_mhz_mean=_mean(_mean_clock_mhz(track) for track in tracks),
-        clock_mhz_min=min(_values(tracks, "clock_mhz_min"), default=None),
+        clock_mhz_min=min(_values(tracks, "clock_mhz_min", is_inside=True), default=None),
         energy_j=power_w * duration_s if power_w is not None else None,
         power_w_mean=power_w,
         temperature_c_max=max(_values(tracks, "temperature_c"), default=None),
@@ -100,19 +110,20 @@ def summarise(
     return _with_gaps(telemetry, problems)
 
 
-def _track(samples: Sequence[Sample], index: int) -> Track:
+def _track(samples: Sequence[Sample], index: int) -> _Track:
     return [
-        (sample.at_s, reading)
+        _Look(sample.at_s, reading, sample.is_inside)
         for sample in samples
         for reading in sample.readings.devices
         if reading.index == index
     ]
 
 
-def _mean_power_w(track: Track) -> float | None:
+def _mean_power_w(track: _Track) -> float | None:
     """Return the mean power: by the energy counter where power does not contradict it."""
-    power_w = _time_mean([(at_s, reading.power_w) for at_s, reading in track])
-    counted = [(at_s, reading.energy_j) for at_s, reading in track if reading.energy_j is not None]
+    power_w = _time_mean([(look.at_s, look.reading.power_w) for look in track if look.is_inside])
+    energies = [(look.at_s, look.reading.energy_j) for look in track]
+    counted = [(at_s, energy_j) for at_s, energy_j in energies if energy_j is not None]
     if len(counted) < 2 or counted[-1][0] <= counted[0][0]:
         return power_w
     counter_w = (counted[-1][1] - counted[0][1]) / (counted[-1][0] - counted[0][0])
@@ -124,15 +135,15 @@ def _mean_power_w(track: Track) -> float | None:
     return power_w if is_wrong else counter_w
 
 
-def _mean_clock_mhz(track: Track) -> float | None:
-    return _time_mean([(at_s, reading.clock_mhz) for at_s, reading in track])
+def _mean_clock_mhz(track: _Track) -> float | None:
+    return _time_mean([(look.at_s, look.reading.clock_mhz) for look in track if look.is_inside])
 
 
 def _time_mean(points: Sequence[tuple[float, float | None]]) -> float | None:
-    """Return the mean over time by trapezoids; None with fewer than two values."""
+    """Return the mean over time by trapezoids; None without a value."""
     known = [(at_s, value) for at_s, value in points if value is not None]
-    if len(known) < 2 or known[-1][0] <= known[0][0]:
-        return None
+    if not known or known[-1][0] <= known[0][0]:
+        return known[0][1] if known else None
     area = sum(
         (later_s - earlier_s) * (low + high) / 2
         for (earlier_s, low), (later_s, high) in pairwise(known)
@@ -140,26 +151,35 @@ def _time_mean(points: Sequence[tuple[float, float | None]]) -> float | None:
     return area / (known[-1][0] - known[0][0])
 
 
-def _num_throttlings(track: Track) -> int | None:
+def _num_throttlings(track: _Track) -> int | None:
     """Return how often throttling began; a counter that grew between two looks tells as well."""
-    readings = [reading for _, reading in track]
-    if all(reading.is_throttled is None and reading.throttled is None for reading in readings):
+    flags = [look.reading.is_throttled if look.is_inside else None for look in track]
+    counters = [look.reading.throttled for look in track]
+    if len([counter for counter in counters if counter is not None]) < 2 and not any(
+        flag is not None for flag in flags
+    ):
         return None
-    states = [bool(readings[0].is_throttled)]
-    for earlier, later in pairwise(readings):
-        counters = earlier.throttled, later.throttled
-        has_grown = None not in counters and (counters[1] or 0.0) > (counters[0] or 0.0)
-        states.append(bool(later.is_throttled) or has_grown)
+    grown = [False, *(_has_grown(before, now) for before, now in pairwise(counters))]
+    states = [bool(flag) or has_grown for flag, has_grown in zip(flags, grown, strict=True)]
     return sum(1 for before, now in pairwise([False, *states]) if now and not before)
 
 
-def _most_memory_bytes(track: Track) -> int | None:
-    used = [reading.memory_used_bytes for _, reading in track]
+def _has_grown(before: float | None, now: float | None) -> bool:
+    return before is not None and now is not None and now > before
+
+
+def _most_memory_bytes(track: _Track) -> int | None:
+    used = [look.reading.memory_used_bytes for look in track]
     return max((amount for amount in used if amount is not None), default=None)
 
 
-def _values(tracks: Sequence[Track], name: str) -> list[float]:
-    found = [getattr(reading, name) for track in tracks for _, reading in track]
+def _values(tracks: Sequence[_Track], name: str, *, is_inside: bool = False) -> list[float]:
+    found = [
+        getattr(look.reading, name)
+        for track in tracks
+        for look in track
+        if look.is_inside or not is_inside
+    ]
     return [value for value in found if value is not None]
 
 
