@@ -42,7 +42,7 @@ _LIMIT_S = 20.0
 _WIDE = ("avx512f", "avx512_bf16", "avx512_vnni", "amx", "sve", "sme")
 _CONFIRMED = {
     "amd": "AMD path: formats from documentation, not confirmed on hardware",
-    "nvidia": "NVIDIA path: formats confirmed on one H200",
+    "nvidia": "NVIDIA path: formats recorded on one H200",
 }
 
 

@@ -49,7 +49,7 @@ class VendorTools:
         self.runs(tool, f"/bin/sleep 600 &\necho $! > {note}\nwait")
 
     def child_ends(self, limit_s: float = 30.0) -> bool:
-        """Wait until the child of the tool that hangs is gone, or a zombie that nobody collects."""
+        """Wait until the child of what hangs is gone, or a zombie that nobody collects."""
         number = int((self.folder / "child").read_text())
         deadline_s = time.monotonic() + limit_s
         while time.monotonic() < deadline_s:

@@ -97,9 +97,8 @@ class RocmSmiReader:
 
 
 def _reading(number: int, card: Card) -> Reading:
-    heat = [
-        number_of(card.get(f"Temperature (Sensor {sensor}) (C)")) for sensor in ("junction", "edge")
-    ]
+    sensors = ("junction", "edge")
+    heat = [number_of(card.get(f"Temperature (Sensor {sensor}) (C)")) for sensor in sensors]
     power_names = ("Current Socket", "Average")
     powers = [number_of(card.get(f"{name} Graphics Package Power (W)")) for name in power_names]
     clock_mhz = number_of(card.get("sclk clock speed:"), "MHz")

@@ -80,7 +80,7 @@ def summarise(
 ) -> WindowTelemetry:
     """Return what the samples say about a window.
 
-    Energy is mean power over the window's duration, since counters are read a little outside of it.
+    Energy is mean power over the window's duration, since counters are read a little outside.
     Power and clocks outside are those of an idle device and enter nothing.
 
     Args:

@@ -27,7 +27,7 @@ def _topology(tmp_path: Path) -> Path:
         node = folder / str(number)
         node.mkdir(parents=True)
         dies = 8 if simds else 0
-        text = f"cpu_cores_count 0\nsimd_count {simds}\ngfx_target_version {version}\nnum_xcc {dies}\n"
+        text = f"simd_count {simds}\ngfx_target_version {version}\nnum_xcc {dies}\n"
         (node / "properties").write_text(text)
     return folder
 

@@ -9,7 +9,13 @@ from arbor.targets.hardware.kfd import read_nodes
 
 @pytest.mark.parametrize(
     ("version", "name"),
-    [("90402", "gfx942"), ("90010", "gfx90a"), ("90500", "gfx950"), ("110001", "gfx1101"), ("x", "")],
+    [
+        ("90402", "gfx942"),
+        ("90010", "gfx90a"),
+        ("90500", "gfx950"),
+        ("120500", "gfx1250"),
+        ("x", ""),
+    ],
 )
 def test_architecture(tmp_path: Path, version: str, name: str) -> None:
     node = tmp_path / "3"

@@ -104,5 +104,6 @@ def test_cells_without_a_value(tools: VendorTools) -> None:
 
 
 def test_rows_are_named_by_what_was_asked() -> None:
-    rows, problem = parse_rows("index, clocks.current.sm [MHz]\n0, 375 MHz\n", ("index", "clocks.sm"))
+    text = "index, clocks.current.sm [MHz]\n0, 375 MHz\n"
+    rows, problem = parse_rows(text, ("index", "clocks.sm"))
     assert (list(rows), problem) == ([{"index": "0", "clocks.sm": "375 MHz"}], "")

@@ -30,5 +30,5 @@ def test_an_accelerated_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_logs_from_before_these_fields_are_read() -> None:
-    old = '{"host":"h","kind":"cpu","device_name":"x","num_cores":2,"memory_bytes":1,"num_devices":0}'
-    assert Hardware.model_validate_json(old).devices == ()
+    fields = '"kind":"cpu","device_name":"x","num_cores":2,"memory_bytes":1,"num_devices":0'
+    assert Hardware.model_validate_json(f'{{"host":"h",{fields}}}').devices == ()

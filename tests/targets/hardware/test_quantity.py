@@ -46,7 +46,8 @@ def test_bytes() -> None:
 
 def test_text() -> None:
     assert text_of(" gfx942 ") == "gfx942"
-    assert [text_of(leaf) for leaf in ("N/A", "[N/A]", "[Not Supported]", None, {}, True)] == [""] * 6
+    for leaf in ("N/A", "[N/A]", "[Not Supported]", None, {}, True):
+        assert text_of(leaf) == ""
     assert text_of("\ud800") == "?"
 
 
@@ -62,4 +63,5 @@ def test_any_leaf_is_a_value_or_none(leaf: object) -> None:
     assert isinstance(integer_of(leaf), int | None)
     size = bytes_of(leaf, "MB")
     assert size is None or size >= 0
-    assert text_of(leaf).encode()[:1] != b"\0" or isinstance(leaf, str)
+    # what an event can hold
+    assert text_of(leaf).encode("utf-8").decode("utf-8") == text_of(leaf)

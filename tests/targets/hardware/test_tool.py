@@ -1,4 +1,4 @@
-"""A tool may be missing, hang, fail or print garbage: each ends as one line, never an exception."""
+"""A tool may be missing, hang, fail or print garbage: each ends as one line of reason."""
 
 from pathlib import Path
 

@@ -39,8 +39,9 @@ def test_a_recorded_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         )
         table = f"{head.partition(', ')[2]}\n{row}"
         tools.runs("nvidia-smi", f"case \"$1\" in {arms}\nesac\necho '{table}'")
-        seconds = datetime.strptime(at, "%Y/%m/%d %H:%M:%S.%f").timestamp()  # noqa: DTZ007 - differences only
-        samples.append(Sample(seconds, NvidiaReader()(), 4 <= number < len(lines) - 1))
+        moment = datetime.strptime(f"{at} +0000", "%Y/%m/%d %H:%M:%S.%f %z")
+        is_inside = 4 <= number < len(lines) - 1
+        samples.append(Sample(moment.timestamp(), NvidiaReader()(), is_inside))
     seen = summarise(samples, [0], duration_s=6.0)
     assert seen.num_samples == len(lines) - 5
     assert seen.num_throttlings == 1
@@ -53,7 +54,8 @@ def test_a_recorded_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_what_lies_outside_of_the_window_is_idle() -> None:
-    idle, busy = Reading(0, clock_mhz=100.0, power_w=50.0), Reading(0, clock_mhz=2000.0, power_w=700.0)
+    idle = Reading(0, clock_mhz=100.0, power_w=50.0)
+    busy = Reading(0, clock_mhz=2000.0, power_w=700.0)
     seen = summarise(_samples(idle, busy, busy, idle), [0], duration_s=2.5)
     assert (seen.clock_mhz_mean, seen.energy_j) == (2000.0, 1750.0)
 
@@ -109,7 +111,8 @@ def test_throttlings(
 
 
 def test_all_devices_in_use_must_be_seen() -> None:
-    both = Readings((Reading(0, power_w=100.0), Reading(1, power_w=300.0), Reading(2, power_w=9.0)))
+    powers_w = (100.0, 300.0, 9.0)
+    both = Readings(tuple(Reading(index, power_w=power) for index, power in enumerate(powers_w)))
     samples = [Sample(0.0, both), Sample(1.0, both)]
     assert summarise(samples, [1, 0], 2.0).energy_j == 800.0
     gap = summarise(samples, [0, 7], 2.0)
