@@ -396,16 +396,57 @@ class GuardEffect(Value):
     max_loss_ratio: float
 
 
+class NotObserved(Value):
+    """Something that a machine has or may have, and why nobody can say."""
+
+    what: str
+    reason: str
+
+
+class Accelerator(Value):
+    """One accelerator, as its vendor's tool shows it; None and empty mean not observed."""
+
+    index: int = Field(ge=0)
+    """Number that the vendor's tool gives it."""
+    name: str
+    architecture: str = ""
+    """``gfx942``, or ``sm_90`` for compute capability 9.0."""
+    memory_bytes: int | None = Field(default=None, ge=0)
+    uuid: str = ""
+    num_compute_dies: int | None = None
+    """Compute dies (XCDs) of an AMD device or partition."""
+    partition: str = ""
+    """``SPX/NPS1`` (compute and memory mode) or ``MIG``; empty: whole, or not observed."""
+    numa_node: int | None = None
+
+
 class Hardware(Value):
-    """The machine that a campaign runs on."""
+    """The machine that a campaign runs on; None and empty mean not observed."""
 
     host: str
     kind: str
     """``cpu``, ``amd`` or ``nvidia``."""
     device_name: str
+    """Model of the processor; accelerators are named in ``devices``."""
     num_cores: int = Field(ge=1)
+    """Cores that this process may run on."""
     memory_bytes: int = Field(ge=0)
     num_devices: int = Field(default=0, ge=0)
+    """Accelerators; more than ``devices`` holds when no tool could describe them."""
+    devices: tuple[Accelerator, ...] = ()
+    driver_version: str = ""
+    runtime_version: str = ""
+    """``ROCm 7.0.2`` or ``CUDA 13.0``."""
+    num_sockets: int | None = None
+    num_physical_cores: int | None = None
+    num_numa_nodes: int | None = None
+    isa_flags: tuple[str, ...] = ()
+    """Instruction sets that matter to kernels: AVX, AMX, SVE."""
+    memory_limit_bytes: int | None = Field(default=None, ge=0)
+    """Limit of the process's control groups; None: no limit, or not observed."""
+    cpu_limit_cores: float | None = Field(default=None, ge=0)
+    """Processor time per second that the control groups allow; None as above."""
+    not_observed: tuple[NotObserved, ...] = ()
 
 
 class ScoreTerms(Value):

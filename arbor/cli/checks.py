@@ -14,7 +14,9 @@ from pathlib import Path
 
 import psutil
 
-from arbor.targets.hardware import num_usable_cores
+from arbor.events.types import Accelerator, Hardware
+from arbor.targets.hardware import num_usable_cores, probe_hardware
+from arbor.targets.hardware.peaks import peaks_of
 
 REQUIRED = (
     "ray",
@@ -37,6 +39,11 @@ _MIN_MEMORY_BYTES = 4 * _GIB
 _MIN_DISK_BYTES = 2 * _GIB
 _MIN_SHARED_BYTES = 256 * 2**20
 _LIMIT_S = 20.0
+_WIDE = ("avx512f", "avx512_bf16", "avx512_vnni", "amx", "sve", "sme")
+_CONFIRMED = {
+    "amd": "AMD path: formats from documentation, not confirmed on hardware",
+    "nvidia": "NVIDIA path: formats recorded on one H200",
+}
 
 
 class Level(StrEnum):
@@ -174,45 +181,63 @@ def machine() -> Iterator[Check]:
         )
 
 
-def amd_devices(topology: Path = Path("/sys/class/kfd/kfd/topology/nodes")) -> Iterator[Check]:
-    """List AMD GPUs by the kernel driver's files."""
-    found = []
-    for node in sorted(topology.glob("*/properties")):
-        try:
-            text = node.read_text(encoding="utf-8")
-        except OSError:
-            continue
-        fields = dict(line.split(maxsplit=1) for line in text.splitlines() if " " in line)
-        if fields.get("simd_count", "0").strip() != "0":
-            found.append(_gfx_name(fields.get("gfx_target_version", "")))
-    detail = f"{len(found)} devices ({', '.join(sorted(set(found)))})" if found else "none found"
-    detail += "; this parsing is not confirmed on an AMD GPU"
-    yield Check("amd", Level.OK if found else Level.NOTE, detail)
+def devices() -> Iterator[Check]:
+    """Describe the processor and the accelerators, and say what could not be seen."""
+    found = probe_hardware()
+    parts = [
+        found.device_name,
+        f"{found.num_sockets or 'unknown'} sockets",
+        f"{found.num_physical_cores or 'unknown'} physical cores",
+        f"{found.num_numa_nodes or 'unknown'} NUMA nodes",
+        " ".join(flag for flag in found.isa_flags if flag.startswith(_WIDE)) or "no wide vectors",
+    ]
+    yield Check("processor", Level.OK, ", ".join(parts))
+    yield Check("limits", Level.OK, _limits(found))
+    for kind, label in _CONFIRMED.items():
+        is_here = found.kind == kind and found.num_devices > 0
+        detail = f"{_accelerators(found) if is_here else 'none found'}; {label}"
+        yield Check(kind, Level.OK if is_here else Level.NOTE, detail)
+        for device in found.devices if is_here else ():
+            yield Check(f"{kind} {device.index}", Level.OK, _accelerator(device))
+    for gap in found.not_observed:
+        yield Check("not observed", Level.NOTE, f"{gap.what}: {gap.reason}")
 
 
-def _gfx_name(number: str) -> str:
-    """Return ``gfx942`` of ``90402``: major, minor and stepping, two decimal digits each."""
-    if not number.strip().isdigit():
-        return "unknown"
-    value = int(number)
-    return f"gfx{value // 10000}{value // 100 % 100:x}{value % 100:x}"
+def _limits(found: Hardware) -> str:
+    memory, cores = found.memory_limit_bytes, found.cpu_limit_cores
+    return (
+        f"control groups allow {f'{memory / _GIB:.1f} GiB' if memory else 'all the memory'}"
+        f" and {f'{cores:g} cores' if cores else 'all the cores'}"
+    )
 
 
-def nvidia_devices() -> Iterator[Check]:
-    """List NVIDIA GPUs as their own tool does."""
-    query = "--query-gpu=name,memory.total"
-    names = _output("nvidia-smi", query, "--format=csv,noheader")
-    if names:
-        lines = [line.strip() for line in names.splitlines() if line.strip()]
-        detail = f"{len(lines)} devices ({'; '.join(sorted(set(lines)))})"
-        yield Check("nvidia", Level.OK, detail)
-        return
-    num = len(list(Path("/dev").glob("nvidia[0-9]*")))
-    detail = f"{num} devices, nvidia-smi does not run" if num else "none found"
-    yield Check("nvidia", Level.NOTE, detail)
+def _accelerators(found: Hardware) -> str:
+    described = f"{found.num_devices} devices"
+    versions = [f"driver {found.driver_version}" if found.driver_version else ""]
+    return ", ".join(text for text in (described, *versions, found.runtime_version) if text)
 
 
-CHECKS = (python, packages, programs, machine, amd_devices, nvidia_devices)
+def _accelerator(device: Accelerator) -> str:
+    memory = f"{device.memory_bytes / _GIB:.1f} GiB" if device.memory_bytes else "unknown memory"
+    dies = f"{device.num_compute_dies} compute dies" if device.num_compute_dies else ""
+    described = (device.name, device.architecture or "unknown architecture", memory, dies)
+    text = ", ".join(part for part in (*described, device.partition) if part)
+    peaks = peaks_of(device)
+    if peaks is None:
+        return f"{text}; peaks unknown"
+    flops = [
+        f"{name} {peaks.flop_per_s[name] / 1e12:.0f}"
+        for name in ("bf16", "fp8", "fp4")
+        if name in peaks.flop_per_s
+    ]
+    whole = " of the whole device" if device.partition else ""
+    return (
+        f"{text}; peaks{whole}: {', '.join(flops)} TFLOP/s dense,"
+        f" memory {peaks.memory_bytes_per_s / 1e12:g} TB/s"
+    )
+
+
+CHECKS = (python, packages, programs, machine, devices)
 """All checks in order; a new one is a function and an entry here."""
 
 
