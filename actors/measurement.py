@@ -121,6 +121,7 @@ class Measurement(Comparison):
             self._settings.alpha,
             start_sd=plan.start_sd,
             noise_sd_high=plan.noise_sd_high,
+            max_pairs=plan.max_pairs,
         )
         self._report("benchmark", effect, stop, guards)
 

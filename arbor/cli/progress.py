@@ -146,9 +146,13 @@ def running(request: Request, state: CampaignState) -> str:
         text += f" ({len(request.pairs) - num_valid} discarded)"
     measure = state.settings.measure
     if num_valid >= measure.min_pairs:
-        high = asked.plan.noise_sd_high if asked.plan is not None else None
+        plan = asked.plan
         effect = series_effect(
-            series, measure.alpha, start_sd=measure.start_sd, noise_sd_high=high
+            series,
+            measure.alpha,
+            start_sd=measure.start_sd,
+            noise_sd_high=plan.noise_sd_high if plan is not None else None,
+            max_pairs=plan.max_pairs if plan is not None else None,
         )
         text += f", {interval(effect)}"
     return text

@@ -130,6 +130,7 @@ def _benchmark_problem(
             settings.alpha,
             start_sd=plan.start_sd,
             noise_sd_high=plan.noise_sd_high,
+            max_pairs=plan.max_pairs,
         )
         if (text := _stop_problem(result, pairs, plan)) is not None:
             return text

@@ -168,6 +168,7 @@ def _effect(pairs: list[PairMeasured]) -> Effect:
         MEASURE.alpha,
         start_sd=MEASURE.start_sd,
         noise_sd_high=0.03,
+        max_pairs=MEASURE.max_pairs,
     )
 
 

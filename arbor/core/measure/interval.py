@@ -19,6 +19,8 @@ NORMAL_MIXTURE_VARIANCE = 1.0
 """The same where a bound of the noise is known: short series lose little, long ones gain."""
 MAX_LOG_RADIUS = 20.0
 """Stands for an interval that nothing bounds yet."""
+END_SHARE = 0.4
+"""Share of a reported interval's miscoverage that is kept for the planned end of a series."""
 MIN_SD = 1e-4
 """Floor of a deviation, so that equal values claim no certainty."""
 
@@ -161,23 +163,42 @@ def radius(
     )
 
 
+def last_look_radius(series: Series, alpha: float, *, start_sd: float) -> float:
+    """Return the half width of a t interval of a series that ends as long as planned."""
+    quantile = float(stdtrit(max(1, series.degrees), 1.0 - alpha / 2.0))
+    noise = quantile * max(series.sd, MIN_SD) / math.sqrt(series.num_pairs)
+    return math.hypot(noise, start_radius(series.start_weight, start_sd, alpha))
+
+
 def series_effect(
-    series: Series, alpha: float, *, start_sd: float, noise_sd_high: float | None = None
+    series: Series,
+    alpha: float,
+    *,
+    start_sd: float,
+    noise_sd_high: float | None = None,
+    max_pairs: int | None = None,
 ) -> Effect:
     """Return the effect of a series with its interval, valid at any stopping time.
+
+    Where the planned end is known, part of the miscoverage is kept for a narrower interval there.
 
     Args:
         series: log ratios of its pairs.
         alpha: miscoverage.
         start_sd: assumed deviation of the log ratio from start to start.
         noise_sd_high: upper bound of the deviation of a pair, when there is one.
+        max_pairs: planned end of the series.
 
     Raises:
         ValueError: there are no pairs.
     """
     if not series.starts:
         raise ValueError("an effect needs at least one pair; got 0")
-    width = radius(series, alpha, start_sd=start_sd, noise_sd_high=noise_sd_high)
+    anytime = alpha if max_pairs is None else alpha * (1.0 - END_SHARE)
+    width = radius(series, anytime, start_sd=start_sd, noise_sd_high=noise_sd_high)
+    if max_pairs is not None and series.num_pairs >= max(2, max_pairs):
+        last = last_look_radius(series, alpha * END_SHARE, start_sd=start_sd)
+        width = min(width, last)
     return _effect(series, series.mean, width, alpha)
 
 

@@ -9,6 +9,7 @@ from scipy.special import stdtrit
 from arbor.core.measure.interval import (
     MIN_SD,
     Series,
+    last_look_radius,
     noise_radius,
     normal_quantile,
     radius,
@@ -53,7 +54,8 @@ def has_gain(series: Series, plan: SeriesPlan) -> bool:
         return True
     if series.num_pairs < plan.max_pairs:
         return False
-    return series.mean > _last_look(plan, series.sd, series.degrees, series.start_weight)
+    alpha = _last_look_alpha(plan)
+    return series.mean > last_look_radius(series, alpha, start_sd=plan.start_sd)
 
 
 def _anytime_alpha(plan: SeriesPlan) -> float:
@@ -61,12 +63,9 @@ def _anytime_alpha(plan: SeriesPlan) -> float:
     return 2.0 * plan.alpha * (1.0 - LAST_LOOK_SHARE)
 
 
-def _last_look(plan: SeriesPlan, sd: float, degrees: int, start_weight: float) -> float:
-    """Return the mean log ratio that a t test with all pairs takes for a gain."""
-    alpha = 2.0 * plan.alpha * LAST_LOOK_SHARE
-    quantile = float(stdtrit(max(1, degrees), 1.0 - alpha / 2.0))
-    noise = quantile * max(sd, MIN_SD) / math.sqrt(plan.max_pairs)
-    return math.hypot(noise, start_radius(start_weight, plan.start_sd, alpha))
+def _last_look_alpha(plan: SeriesPlan) -> float:
+    """Return the miscoverage of the two-sided interval at the planned end."""
+    return 2.0 * plan.alpha * LAST_LOOK_SHARE
 
 
 def gain_verdict(series: Series, plan: SeriesPlan) -> tuple[bool, str]:
@@ -132,7 +131,13 @@ def _planned_weight(plan: SeriesPlan) -> float:
 def _needed(plan: SeriesPlan, sd: float) -> float:
     """Return the mean log ratio that proves a gain with all pairs and starts of a plan."""
     weight = _planned_weight(plan)
-    at_the_end = _last_look(plan, sd, plan.max_pairs - plan.max_starts, weight)
+    last_alpha = _last_look_alpha(plan)
+    degrees = max(1, plan.max_pairs - plan.max_starts)
+    quantile = float(stdtrit(degrees, 1.0 - last_alpha / 2.0))
+    at_the_end = math.hypot(
+        quantile * max(sd, MIN_SD) / math.sqrt(plan.max_pairs),
+        start_radius(weight, plan.start_sd, last_alpha),
+    )
     alpha, high = _anytime_alpha(plan), plan.noise_sd_high
     anytime = math.hypot(
         noise_radius(plan.max_pairs, sd, alpha, None if high is None else max(high, sd)),

@@ -14,6 +14,8 @@ from arbor.core.measure.interval import (
     start_radius,
     t_mixture_radius,
 )
+from arbor.core.measure.sequential import decide
+from arbor.events.types import SeriesPlan
 
 NUM_SERIES = 2000
 NUM_PAIRS = 12
@@ -167,3 +169,35 @@ def test_starts_that_disagree_widen_the_final_interval() -> None:
 def test_too_little_for_a_final_effect_is_refused(starts: tuple[tuple[float, ...], ...]) -> None:
     with pytest.raises(ValueError, match="needs two pairs"):
         claim_effect(Series.of(*starts), ALPHA, start_sd=START_SD)
+
+
+def test_the_planned_end_has_a_narrower_interval() -> None:
+    series = Series.of((0.02, 0.05, 0.03, 0.06) * 3)
+    anytime = series_effect(series, ALPHA, start_sd=0.0)
+    early = series_effect(series, ALPHA, start_sd=0.0, max_pairs=24)
+    at_the_end = series_effect(series, ALPHA, start_sd=0.0, max_pairs=12)
+    assert at_the_end.high < anytime.high < early.high
+
+
+def test_covers_where_a_series_stops_itself() -> None:
+    """The interval that a series ends with covers, for gains, losses and nothing."""
+    random = np.random.default_rng(7)
+    plan = SeriesPlan(
+        alpha=0.01,
+        min_pairs=3,
+        max_pairs=12,
+        min_gain_ratio=1.01,
+        start_sd=0.0,
+        noise_sd=0.015,
+        noise_sd_high=0.018,
+    )
+    num_missed = 0
+    for number in range(NUM_SERIES):
+        truth = (0.0, 0.01, 0.05, -0.05)[number % 4]
+        values = (truth + random.normal(scale=0.015, size=plan.max_pairs)).tolist()
+        end = next(n for n in range(1, 13) if decide(Series.of(values[:n]), plan))
+        effect = series_effect(
+            Series.of(values[:end]), ALPHA, start_sd=0.0, noise_sd_high=0.018, max_pairs=12
+        )
+        num_missed += not effect.low <= math.exp(truth) <= effect.high
+    assert num_missed / NUM_SERIES <= ALPHA
