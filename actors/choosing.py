@@ -133,11 +133,16 @@ def series_length(state: CampaignState, template_id: str) -> int:
         longest_s = max(measure.series_s, measure.series_share_ratio * state.budget.wall_s)
         fitting = int(longest_s / state.pair_s)
         longest = min(longest, max(measure.min_pairs + 1, fitting))
+    return longest * series_growth(state, template_id)
+
+
+def series_growth(state: CampaignState, template_id: str) -> int:
+    """Return how many times longer than a first look the next series of a template may be."""
     num_looks = sum(
-        state.tree.is_inconclusive(action, measure.min_gain_ratio)
+        state.tree.is_inconclusive(action, state.settings.measure.min_gain_ratio)
         for action in state.tree.history(template_id)
     )
-    return longest * (1 << min(num_looks, MAX_DOUBLINGS))
+    return 1 << min(num_looks, MAX_DOUBLINGS)
 
 
 def benchmark_plan(state: CampaignState, template_id: str) -> SeriesPlan:

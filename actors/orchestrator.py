@@ -175,10 +175,8 @@ class Orchestrator:
         in_flight = sum(
             state.trial_cost_s(n.template_id or "") for n in state.tree.in_flight()
         ) / max(1, state.settings.search.parallel)
-        longer = choosing.series_length(state, action.template_id) / (
-            state.settings.measure.max_pairs
-        )
-        cost = state.trial_cost_s(action.template_id) * longer
+        longer_ratio = choosing.series_growth(state, action.template_id)
+        cost = state.trial_cost_s(action.template_id) * longer_ratio
         needed = cost + in_flight + state.final_reserve_s()
         return (
             state.budget.remaining_s(now) >= needed
