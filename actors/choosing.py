@@ -91,14 +91,42 @@ def _candidate(
     if status in {Status.WITHDRAWN, Status.REVOKED, Status.VETOED}:
         # Nothing was learned about the idea itself, and what stood in its way is gone.
         return f"earlier {status}: {state.tree.node(last.node_id or '').reason}", last.action_id
+    if status is Status.KEPT and not template.space:
+        return None
     revivals = sum(a.revives is not None for a in dispatched)
     if revivals >= state.settings.search.max_revivals:
         return None
-    if status is Status.KEPT:
-        reason = _retuning(state, last) if template.space else None
-    else:
-        reason = second_look(state, last) if is_idle else _revival(state, last)
+    reason = _another_try(state, last, is_kept=status is Status.KEPT, is_idle=is_idle)
     return None if reason is None else (reason, last.action_id)
+
+
+def _another_try(
+    state: CampaignState, last: Action, *, is_kept: bool, is_idle: bool
+) -> str | None:
+    """Return why an action that was tried deserves another try now, or None."""
+    reason = _retuning(state, last) if is_kept else _revival(state, last)
+    if reason is None and is_idle and not is_kept:
+        reason = second_look(state, last)
+    if reason is None and is_idle:
+        reason = _new_context(state, last, is_kept=is_kept)
+    return reason
+
+
+def _new_context(state: CampaignState, last: Action, *, is_kept: bool) -> str | None:
+    """Return why what was tried elsewhere is tried again on this node once time is left, or None.
+
+    Gains show up late: what was nothing on a slow stack can be a tenth on a fast one.
+    """
+    is_hopeless = last.revive is not None and not last.revive.category
+    if last.node_id is None or is_hopeless or (last.revive is None and not is_kept):
+        return None
+    tree = state.tree
+    before = {n.node_id for n in tree.path(tree.node(last.node_id).parent_id or last.node_id)}
+    before.add(last.node_id)
+    num_keeps = sum(n.node_id not in before for n in tree.path(tree.current_id))
+    if num_keeps == 0:
+        return None
+    return f"time is left, and {num_keeps} keeps came since it was tried"
 
 
 def _retuning(state: CampaignState, last: Action) -> str | None:

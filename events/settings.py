@@ -31,7 +31,7 @@ class SearchSettings(Value):
     """Speed-up over the baseline at which the gap is closed."""
     max_attempts: int = Field(default=2, ge=1, le=10)
     """Attempts at one action, or request, when the environment, not the idea, failed."""
-    max_revivals: int = Field(default=2, ge=0, le=20)
+    max_revivals: int = Field(default=4, ge=0, le=20)
     """How often one reverted template may come back when its context changes."""
     tuning_trials: int = Field(default=6, ge=1, le=1000)
     """Screening trials of the tuning specialist inside one action."""

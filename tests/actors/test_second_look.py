@@ -3,11 +3,13 @@
 from pathlib import Path
 
 from arbor.core.campaign import Campaign, CampaignBudget
+from arbor.core.tree import Status
 from arbor.events.choice import ActionProposed
 from arbor.events.evidence import BenchmarkMeasured
 from arbor.events.requests import MeasurementRequested
-from arbor.events.settings import MeasureSettings
+from arbor.events.settings import MeasureSettings, SearchSettings
 from arbor.events.types import Layer, Parameter
+from arbor.targets.landscape_config import random_landscape
 from tests.fakes.simulation import Simulation
 from tests.fakes.stage import Stage, template
 
@@ -74,3 +76,22 @@ def test_numbers_are_searched_again_after_further_keeps() -> None:
     again = stage.state.tree.history("number")[-1]
     assert again.reason == "tuned before 3 other keeps; its optimum may have moved"
     assert again.revives is not None
+
+
+def test_what_failed_before_the_last_keep_is_tried_again_once_time_is_left(
+    tmp_path: Path,
+) -> None:
+    campaign = Campaign(
+        target="landscape",
+        budget=CampaignBudget(wall=4000.0),
+        search=SearchSettings(max_revivals=20),
+    )
+    simulation = Simulation(tmp_path, random_landscape(5, 10), campaign)
+    tree = simulation.run().tree
+    late = [e for e in simulation.of_kind(ActionProposed) if e.reason.startswith("time is left")]
+    assert late
+    last = {a.template_id: a for a in tree.actions.values() if a.node_id is not None}
+    for action in last.values():
+        node = tree.node(action.node_id or "")
+        if node.status is Status.REVERTED and action.revive and action.revive.category:
+            assert node.parent_id == tree.current_id, f"{action.template_id}: {node.reason}"

@@ -46,7 +46,8 @@ def test_bytes() -> None:
 
 def test_text() -> None:
     assert text_of(" gfx942 ") == "gfx942"
-    for leaf in ("N/A", "[N/A]", "[Not Supported]", None, {}, True):
+    leaves: tuple[object, ...] = ("N/A", "[N/A]", "[Not Supported]", None, {}, True)
+    for leaf in leaves:
         assert text_of(leaf) == ""
     assert text_of("\ud800") == "?"
 
