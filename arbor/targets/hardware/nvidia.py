@@ -28,12 +28,12 @@ _SENSORS = (
     "clocks.sm",
     "power.draw.instant",
     "power.draw.average",
-    # the first before Ampere, the second since; drivers before 525 know only this name
+    # the first before Ampere, the second since; older drivers know only this name
     "power.draw",
     "temperature.gpu",
     "memory.used",
     "clocks_event_reasons.active",
-    # the same under the name that drivers before 535 know
+    # the same under the name that older drivers know
     "clocks_throttle_reasons.active",
     *_THROTTLE_COUNTERS,
 )
