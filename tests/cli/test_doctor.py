@@ -10,7 +10,19 @@ from arbor.cli.main import app
 def test_this_machine() -> None:
     done = CliRunner().invoke(app, ["doctor"])
     assert done.exit_code == 0, done.output
-    for name in ("python", "ray", "torch", "compiler", "git", "cores", "memory", "disk", "processor", "limits", "amd"):
+    for name in (
+        "python",
+        "ray",
+        "torch",
+        "compiler",
+        "git",
+        "cores",
+        "memory",
+        "disk",
+        "processor",
+        "limits",
+        "amd",
+    ):
         assert f" {name}" in done.stdout
     assert "AMD path: formats from documentation, not confirmed on hardware" in done.stdout
 

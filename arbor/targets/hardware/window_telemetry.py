@@ -139,9 +139,9 @@ def _mean_power_w(track: _Track) -> float | None:
 def _sampled_power_w(track: _Track) -> float | None:
     """Return the mean of samples: of one-second means where they cover the window.
 
-    Moments of a load in bursts are sampled by chance: on an H200 they were off by 7 and 17 % where
-    one-second means were within 1 % of the driver's energy counter. A mean needs a second to forget
-    what was before the window: it was 20 % too low in a window of 1.5 s.
+    Moments of a load in bursts are sampled by chance: on an H200 they were off by 7 and 17 %
+    where one-second means were within 1 % of the driver's energy counter. A mean needs a second
+    to forget what was before the window: it was 20 % too low in a window of 1.5 s.
     """
     inside = [look for look in track if look.is_inside]
     if not inside:

@@ -88,9 +88,7 @@ def test_rocm_smi_is_the_fallback(tools: VendorTools, topology: Path) -> None:
         '{"gpus": [{"id": 0}]}',
     ],
 )
-def test_garbage_and_newer_formats_are_gaps(
-    tools: VendorTools, topology: Path, text: str
-) -> None:
+def test_garbage_and_newer_formats_are_gaps(tools: VendorTools, topology: Path, text: str) -> None:
     tools.prints("amd-smi", text)
     tools.prints("rocm-smi", text)
     found = find_amd(topology)

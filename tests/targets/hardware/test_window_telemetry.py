@@ -33,7 +33,7 @@ def test_a_recorded_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         # the recording lacks the old name and two counters: this driver refuses them
         refused = "clocks_throttle_reasons.active sw_thermal_slowdown hw_power_brake_slowdown"
         arms = "\n".join(
-            f'*{name}*) echo \'Field "{full}" is not a valid field to query.\'; exit 2 ;;'
+            f"*{name}*) echo 'Field \"{full}\" is not a valid field to query.'; exit 2 ;;"
             for name in refused.split()
             for full in [name if "." in name else f"clocks_event_reasons_counters.{name}"]
         )
