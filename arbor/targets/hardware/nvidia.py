@@ -26,13 +26,14 @@ _THROTTLE_COUNTERS = tuple(
 _SENSORS = (
     "index",
     "clocks.sm",
-    # power.draw is a mean over one second since Ampere and lags behind a window's begin
     "power.draw.instant",
+    "power.draw.average",
+    # the first before Ampere, the second since; older drivers know only this name
     "power.draw",
     "temperature.gpu",
     "memory.used",
     "clocks_event_reasons.active",
-    # the same under the name that drivers before 535 know
+    # the same under the name that older drivers know
     "clocks_throttle_reasons.active",
     *_THROTTLE_COUNTERS,
 )
@@ -151,6 +152,7 @@ def _reading(row: Row, number: int) -> Reading:
         clock_mhz=clock_mhz,
         clock_mhz_min=clock_mhz,
         power_w=power_w if power_w is not None else number_of(row.get("power.draw"), "W"),
+        power_last_second_w=number_of(row.get("power.draw.average"), "W"),
         temperature_c=number_of(row.get("temperature.gpu"), "C"),
         memory_used_bytes=bytes_of(row.get("memory.used")),
         is_throttled=_is_throttled(row),

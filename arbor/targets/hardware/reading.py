@@ -13,6 +13,7 @@ class Reading:
         clock_mhz: compute clock, the mean over the dies.
         clock_mhz_min: the slowest die's.
         power_w: power of the whole device at this moment.
+        power_last_second_w: its mean over the last second.
         energy_j: energy since some fixed moment.
         temperature_c: of the hottest spot.
         memory_used_bytes: memory that is in use.
@@ -24,6 +25,7 @@ class Reading:
     clock_mhz: float | None = None
     clock_mhz_min: float | None = None
     power_w: float | None = None
+    power_last_second_w: float | None = None
     energy_j: float | None = None
     temperature_c: float | None = None
     memory_used_bytes: int | None = None

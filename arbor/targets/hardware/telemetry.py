@@ -13,7 +13,7 @@ from arbor.targets.hardware.reading import Reader
 from arbor.targets.hardware.window_telemetry import Sample, WindowTelemetry, summarise
 
 _INTERVAL_S = 0.5
-# a look takes 35 ms with nvidia-smi, perhaps a second with amd-smi: a tenth of a core at most
+# a look takes 30 ms with nvidia-smi, perhaps a second with amd-smi: a tenth of a core at most
 _REST_RATIO = 10.0
 _MAX_PROBLEMS = 3
 

@@ -55,7 +55,8 @@ def ask(tool: str, *arguments: str, limit_s: float = LIMIT_S) -> Printed:
     if program is None:
         return Printed("", f"{tool} is not installed")
     try:
-        process = subprocess.Popen(  # the context manager would wait for ever
+        # no context manager: it would wait for ever
+        process = subprocess.Popen(
             (program, *arguments),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -69,9 +70,7 @@ def ask(tool: str, *arguments: str, limit_s: float = LIMIT_S) -> Printed:
     try:
         problem = _collect(process, printed, complaint, limit_s)
     finally:
-        for stream in (process.stdout, process.stderr):
-            if stream is not None:
-                stream.close()
+        _end(process)
     text = printed.decode("utf-8", errors="replace")
     if problem:
         return Printed(text, f"{tool} {problem}")
@@ -125,12 +124,20 @@ def _collect(
             process.wait(max(deadline_s - time.monotonic(), 0.0))
     if process.poll() is None:
         problem = problem or f"did not answer within {limit_s:g} s"
+    return problem
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill what still runs, children included, and close the streams."""
+    if process.poll() is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         # a tool that waits for a broken driver cannot be killed; nobody waits for it
         with suppress(subprocess.TimeoutExpired):
             process.wait(_KILLED_S)
-    return problem
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
 
 
 def _chunks(

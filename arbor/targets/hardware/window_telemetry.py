@@ -10,6 +10,7 @@ from arbor.targets.hardware.reading import Reading, Readings
 
 # an MI100's counter was wrong by a constant factor (ROCm/amdsmi#38), an R9700's stays at 0
 _COUNTER_FACTOR = 2.0
+_MEAN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ def _track(samples: Sequence[Sample], index: int) -> _Track:
 
 def _mean_power_w(track: _Track) -> float | None:
     """Return the mean power: by the energy counter where power does not contradict it."""
-    power_w = _time_mean([(look.at_s, look.reading.power_w) for look in track if look.is_inside])
+    power_w = _sampled_power_w(track)
     energies = [(look.at_s, look.reading.energy_j) for look in track]
     counted = [(at_s, energy_j) for at_s, energy_j in energies if energy_j is not None]
     if len(counted) < 2 or counted[-1][0] <= counted[0][0]:
@@ -133,6 +134,25 @@ def _mean_power_w(track: _Track) -> float | None:
         and not 1 / _COUNTER_FACTOR <= counter_w / max(power_w, 1e-9) <= _COUNTER_FACTOR
     )
     return power_w if is_wrong else counter_w
+
+
+def _sampled_power_w(track: _Track) -> float | None:
+    """Return the mean of samples: of one-second means where they cover the window.
+
+    Moments of a load in bursts are sampled by chance: on an H200 they were off by 7 and 17 %
+    where one-second means were within 1 % of the driver's energy counter. A mean needs a second
+    to forget what was before the window: it was 20 % too low in a window of 1.5 s.
+    """
+    inside = [look for look in track if look.is_inside]
+    if not inside:
+        return None
+    before_s = [look.at_s for look in track if not look.is_inside and look.at_s < inside[0].at_s]
+    means = [(look.at_s, look.reading.power_last_second_w) for look in inside]
+    settled_s = (before_s or [inside[0].at_s])[-1] + _MEAN_S
+    settled = [(at_s, mean) for at_s, mean in means if mean is not None and at_s >= settled_s]
+    if settled and settled[-1][0] - settled[0][0] >= _MEAN_S:
+        return _time_mean(settled)
+    return _time_mean([(look.at_s, look.reading.power_w) for look in inside])
 
 
 def _mean_clock_mhz(track: _Track) -> float | None:

@@ -68,16 +68,17 @@ def test_a_hang_is_a_problem(tools: VendorTools) -> None:
 
 def test_refused_fields_are_dropped(tools: VendorTools) -> None:
     refusal = 'Field \\"power.draw.instant\\" is not a valid field to query.'
-    row = "0, 1470 MHz, 689.9 W, 61, 883 MiB, 0x4, 0x4, 5 us, 0 us, 0 us, [N/A]"
+    row = "0, 1470 MHz, 692.2 W, 689.9 W, 61, 883 MiB, 0x4, 0x4, 5 us, 0 us, 0 us, [N/A]"
     tools.runs(
         "nvidia-smi",
         f'case "$1" in *power.draw.instant*) echo "{refusal}"; exit 2 ;; esac\n'
-        f'echo "index, b, c, d, e, f, g, h, i, j, k"\necho "{row}"',
+        f'echo "index, b, c, d, e, f, g, h, i, j, k, l"\necho "{row}"',
     )
     reader = NvidiaReader()
     for _ in range(2):
         [reading] = reader().devices
         assert (reading.clock_mhz, reading.power_w, reading.temperature_c) == (1470.0, 689.9, 61.0)
+        assert reading.power_last_second_w == 692.2
         assert (reading.is_throttled, reading.throttled) == (True, 5.0)
         assert reading.memory_used_bytes == 883 * 2**20
 

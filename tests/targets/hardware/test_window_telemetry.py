@@ -40,10 +40,10 @@ def test_a_recorded_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         table = f"{head.partition(', ')[2]}\n{row}"
         tools.runs("nvidia-smi", f"case \"$1\" in {arms}\nesac\necho '{table}'")
         moment = datetime.strptime(f"{at} +0000", "%Y/%m/%d %H:%M:%S.%f %z")
-        is_inside = 4 <= number < len(lines) - 1
+        is_inside = 5 <= number < len(lines) - 1
         samples.append(Sample(moment.timestamp(), NvidiaReader()(), is_inside))
     seen = summarise(samples, [0], duration_s=6.0)
-    assert seen.num_samples == len(lines) - 5
+    assert seen.num_samples == len(lines) - 6
     assert seen.num_throttlings == 1
     assert seen.power_w_mean == pytest.approx(690, rel=0.03)
     assert seen.energy_j == pytest.approx(6.0 * (seen.power_w_mean or 0.0))
@@ -58,6 +58,15 @@ def test_what_lies_outside_of_the_window_is_idle() -> None:
     busy = Reading(0, clock_mhz=2000.0, power_w=700.0)
     seen = summarise(_samples(idle, busy, busy, idle), [0], duration_s=2.5)
     assert (seen.clock_mhz_mean, seen.energy_j) == (2000.0, 1750.0)
+
+
+def test_one_second_means_once_they_have_forgotten_what_was_before() -> None:
+    # a load in bursts: moments hit 700 or 100 by chance, their mean is 400
+    means_w = (50.0, 225.0, 400.0, 400.0, 400.0, 400.0, 50.0)
+    readings = [Reading(0, power_w=700.0, power_last_second_w=mean) for mean in means_w]
+    assert summarise(_samples(*readings, step_s=0.5), [0], 2.5).power_w_mean == 400.0
+    short = [readings[0], readings[1], readings[2], readings[6]]
+    assert summarise(_samples(*short, step_s=0.5), [0], 1.0).power_w_mean == 700.0
 
 
 def test_a_window_between_two_looks() -> None:
