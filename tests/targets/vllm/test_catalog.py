@@ -134,9 +134,7 @@ def test_what_changes_numbers_does_not_claim_to_be_exact() -> None:
         ("entries:\n", "entries: [\n", "dispatch.yaml: is no YAML"),
     ],
 )
-def test_wrong_files_say_where_and_how(
-    tmp_path: Path, old: str, new: str, complaint: str
-) -> None:
+def test_wrong_files_say_where_and_how(tmp_path: Path, old: str, new: str, complaint: str) -> None:
     folder = tmp_path / "catalog"
     shutil.copytree(FOLDER, folder)
     path = folder / "dispatch.yaml"
