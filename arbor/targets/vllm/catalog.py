@@ -126,7 +126,7 @@ def template(
         if entry.id in other.conflicts:
             conflicts += fixed_values(other)
     # what the entry sets itself cannot stand in its way
-    own = set(entry.edited_keys())
+    own = set(entry.config_keys())
     conflicts = [c for c in conflicts if c.key not in own]
     key = f"log.{entry.id}" if isinstance(entry.witness, LogProof) else ""
     return ActionTemplate(

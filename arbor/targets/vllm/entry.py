@@ -193,12 +193,9 @@ def _named(value: Any, *, is_space: bool) -> Any:
     if not isinstance(value, Mapping):
         return value
     if not is_space:
-        for key, held in value.items():
-            if not isinstance(held, bool | int | float | str):
-                # pydantic turns a ValueError, and no TypeError, into its own error
-                raise ValueError(  # noqa: TRY004
-                    f"{key} is {held!r}; write lists and mappings as JSON in quotes"
-                )
+        deep = [key for key, held in value.items() if isinstance(held, list | dict)]
+        if deep:
+            raise ValueError(f"{deep[0]} holds no scalar; write its value as JSON in quotes")
         return [{"key": key, "value": held} for key, held in value.items()]
     return [
         {"key": key, **held}
@@ -245,7 +242,7 @@ class Entry(Value):
 
     @model_validator(mode="after")
     def _changes_something(self) -> Self:
-        keys = self.edited_keys()
+        keys = self.config_keys()
         if not keys:
             raise ValueError("nothing is changed; add edits or a space")
         if len(set(keys)) < len(keys):
@@ -260,6 +257,6 @@ class Entry(Value):
                 raise ValueError(f"{key} is {value!r}; the environment holds strings, quote it")
         return self
 
-    def edited_keys(self) -> tuple[str, ...]:
+    def config_keys(self) -> tuple[str, ...]:
         """Return the configuration keys that the entry sets."""
         return (*(e.key for e in self.edits), *(p.key for p in self.space))

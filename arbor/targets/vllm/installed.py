@@ -70,7 +70,7 @@ def installed_variables(program: str = "vllm") -> frozenset[str] | None:
 def unknown_variables(entries: Sequence[Entry], variables: frozenset[str]) -> Iterator[str]:
     """Yield variables in vLLM's name that the installed one does not read, a silent no-op."""
     for entry in entries:
-        for key in entry.edited_keys():
+        for key in entry.config_keys():
             name = key.removeprefix("env.")
             if key.startswith("env.VLLM_") and name not in variables:
                 yield (
@@ -85,7 +85,7 @@ def unknown_options(entries: Sequence[Entry], options: frozenset[str]) -> Iterat
     Of a key such as ``args.compilation-config.mode`` the option is looked up, not its fields.
     """
     for entry in entries:
-        for key in entry.edited_keys():
+        for key in entry.config_keys():
             section, _, rest = key.partition(".")
             option = rest.partition(".")[0]
             if section == "args" and option not in options:

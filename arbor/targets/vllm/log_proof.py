@@ -23,7 +23,7 @@ def log_proofs(
         f"log.{entry.id}": line
         for entry in entries
         if isinstance(entry.witness, LogProof)
-        and (line := _proof(entry.witness, config.get(entry.edited_keys()[0]), lines)) is not None
+        and (line := _proof(entry.witness, config.get(entry.config_keys()[0]), lines)) is not None
     }
 
 

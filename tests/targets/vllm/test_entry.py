@@ -26,7 +26,7 @@ GOOD: dict[str, Any] = {
 
 def test_keys_of_edits_and_space() -> None:
     entry = Entry.model_validate({**GOOD, "edits": {"env.VLLM_SWITCH": "1"}})
-    assert entry.edited_keys() == ("env.VLLM_SWITCH", "args.max-num-batched-tokens")
+    assert entry.config_keys() == ("env.VLLM_SWITCH", "args.max-num-batched-tokens")
 
 
 def test_a_list_is_a_space_of_choices() -> None:

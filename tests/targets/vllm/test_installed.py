@@ -35,12 +35,9 @@ def program(folder: Path, text: str, code: int = 0) -> str:
 
 
 def test_options_of_the_help(tmp_path: Path) -> None:
-    assert set(installed_options(program(tmp_path, HELP)) or ()) == {
-        "block-size",
-        "enable-prefix-caching",
-        "no-enable-prefix-caching",
-        "compilation-config",
-    }
+    assert installed_options(program(tmp_path, HELP)) == frozenset(
+        ("block-size", "enable-prefix-caching", "no-enable-prefix-caching", "compilation-config")
+    )
 
 
 def test_no_such_program(tmp_path: Path) -> None:
@@ -72,7 +69,7 @@ def test_variables_of_the_programs_own_interpreter(
     path.chmod(0o700)
     assert installed_variables(str(path)) is None
     monkeypatch.setenv("PYTHONPATH", str(package.parent))
-    assert set(installed_variables(str(path)) or ()) == {"VLLM_A", "VLLM_B"}
+    assert installed_variables(str(path)) == frozenset({"VLLM_A", "VLLM_B"})
 
 
 def test_variables_that_cannot_be_told(tmp_path: Path) -> None:

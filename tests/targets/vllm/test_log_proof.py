@@ -6,17 +6,11 @@ from arbor.targets.vllm.catalog import load_catalog
 from arbor.targets.vllm.log_proof import log_proofs
 
 LINES = (
-    (
-        "INFO 11-30 12:00:01 [scheduler.py:226] Chunked prefill is enabled with "
-        "max_num_batched_tokens=4096."
-    ),
-    "INFO 11-30 12:00:02 [vllm.py:669] Asynchronous scheduling is enabled.",
-    (
-        "INFO 11-30 12:00:03 [rocm.py:606] Using TRITON_ATTN backend (selected via "
-        "--attention-backend)."
-    ),
-    "INFO 11-30 12:00:04 [fp8.py:300] Using 'AITER' Fp8 MoE backend (out of potential backends",
-    "INFO 11-30 12:00:05 [cache.py:261] Using fp8 data type to store kv cache. It reduces",
+    "INFO [scheduler.py:226] Chunked prefill is enabled with max_num_batched_tokens=4096.",
+    "INFO [vllm.py:669] Asynchronous scheduling is enabled.",
+    "INFO [rocm.py:606] Using TRITON_ATTN backend (selected via --attention-backend).",
+    "INFO [fp8.py:300] Using 'AITER' Fp8 MoE backend (out of potential backends",
+    "INFO [cache.py:261] Using fp8 data type to store kv cache. It reduces",
 )
 
 
