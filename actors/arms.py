@@ -1,6 +1,7 @@
 """The arms of a comparison: servers that stay up between measurements, and their windows."""
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from contextlib import ExitStack
 
 from arbor.actors.place import Place
@@ -77,6 +78,23 @@ class Arms:
             unit = self._place.target.default_num_requests()
             self._unit_s[commit] = sample.duration_s * unit / num_requests
         return sample
+
+    def windows(
+        self,
+        commit: str,
+        slot: str,
+        seeds: Sequence[int],
+        num_requests: int,
+        loads: Sequence[Load],
+    ) -> list[WindowSample]:
+        """Play one arm of a pair: every load with every seed.
+
+        Raises:
+            ServerFailedError: the server did not start, or failed.
+        """
+        return [
+            self.window(commit, slot, seed, num_requests, load) for seed in seeds for load in loads
+        ]
 
     def retain(self, *commits: str) -> None:
         """End the servers of all other commits, so that none of these has to make room."""

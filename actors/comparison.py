@@ -28,20 +28,14 @@ class Comparison(Attempt):
         if guard is None and self._asked.plan is not None and len(loads) == 1:
             num_windows = self._asked.plan.candidate_windows
 
+        own_seeds = [seed + WINDOW_SEED_STRIDE * repeat for repeat in range(num_windows)]
+
         def candidate() -> list[WindowSample]:
-            return [
-                self._arms.window(
-                    self._commit, "a", seed + WINDOW_SEED_STRIDE * repeat, num_requests, load
-                )
-                for repeat in range(num_windows)
-                for load in loads
-            ]
+            return self._arms.windows(self._commit, "a", own_seeds, num_requests, loads)
 
         def incumbent() -> list[WindowSample]:
             with self._on_incumbent():
-                return [
-                    self._arms.window(self._incumbent, slot, seed, num_requests, x) for x in loads
-                ]
+                return self._arms.windows(self._incumbent, slot, [seed], num_requests, loads)
 
         started = self._journal.state.started
         played = play_pair(

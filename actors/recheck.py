@@ -15,7 +15,7 @@ from arbor.core.measure.planning import windows_of_candidate
 from arbor.core.seeds import fresh_seeds
 from arbor.events.errors import BusyError
 from arbor.events.settings import Settings
-from arbor.events.types import AccuracySample, Effect, Hardware, Value, WindowSample
+from arbor.events.types import AccuracySample, Effect, Hardware, Value
 from arbor.targets.base import STANDARD_LOAD, ServerFailedError
 from arbor.targets.workspace import Workspace
 
@@ -195,19 +195,12 @@ class Recheck:
         repeats = windows_of_candidate(claim.effect.ratio) if len(loads) == 1 else 1
         own_seeds = [seed, *(next(self._seeds) for _ in range(repeats - 1))]
 
-        def windows(commit: str, slot: str, seeds: Sequence[int]) -> list[WindowSample]:
-            num = claim.num_requests
-            return [
-                self._arms.window(commit, slot, each, num, load)
-                for each in seeds
-                for load in loads
-            ]
-
+        num = claim.num_requests
         pair = play_pair(
             number,
             start,
-            lambda: windows(claim.commit, "a", own_seeds),
-            lambda: windows(claim.incumbent_commit, "b", [seed]),
+            lambda: self._arms.windows(claim.commit, "a", own_seeds, num, loads),
+            lambda: self._arms.windows(claim.incumbent_commit, "b", [seed], num, loads),
             objective=measure.objective,
             num_devices=self._plan.recorded_on.num_devices,
             max_foreign_cpu_difference=measure.max_foreign_cpu_difference,

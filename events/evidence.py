@@ -68,7 +68,7 @@ class PairMeasured(EvidenceEvent):
     guard: str = ""
     """Guard workload that was played; empty for the objective's own."""
     candidate_sweep: tuple[WindowSample, ...] = ()
-    """Windows at the concurrencies of a hypervolume, the first one aside."""
+    """Further windows of the arm: a hypervolume's other concurrencies, or more of equal work."""
     incumbent_sweep: tuple[WindowSample, ...] = ()
     is_valid: bool = True
     """False when a window broke a rule and the pair does not count."""

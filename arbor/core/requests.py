@@ -1,5 +1,6 @@
 """Requests for evidence as a fold: what was asked, what came, how it was judged."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from arbor.core.applying import Dispatcher
@@ -23,6 +24,15 @@ from arbor.events.requests import MeasurementRequested
 from arbor.events.work import AttemptStarted
 
 Result = ProfileTaken | NoiseCalibrated | AccuracyMeasured | BenchmarkMeasured | SoakMeasured
+
+
+def series_of(pairs: Iterable[PairMeasured]) -> Series:
+    """Return the log ratios of the valid pairs of the objective's own workload, by start."""
+    starts: dict[int, list[float]] = {}
+    for pair in pairs:
+        if pair.is_valid and not pair.guard:
+            starts.setdefault(pair.start, []).append(pair.log_ratio)
+    return Series.of(*starts.values())
 
 
 @dataclass(slots=True)
@@ -50,11 +60,7 @@ class Request:
 
     def series(self) -> Series:
         """Return the log ratios of the latest attempt's valid pairs, by start."""
-        starts: dict[int, list[float]] = {}
-        for pair in self.pairs:
-            if pair.is_valid and not pair.guard:
-                starts.setdefault(pair.start, []).append(pair.log_ratio)
-        return Series.of(*starts.values())
+        return series_of(self.pairs)
 
     @property
     def is_open(self) -> bool:

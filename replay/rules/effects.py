@@ -9,6 +9,7 @@ from arbor.core.measure.interval import Series, claim_effect, series_effect
 from arbor.core.measure.objective import objective_value
 from arbor.core.measure.planning import calibrated_mde_ratio
 from arbor.core.measure.sequential import decide
+from arbor.core.requests import series_of
 from arbor.events.campaign import CampaignStarted
 from arbor.events.errors import InvalidInputError
 from arbor.events.evidence import BenchmarkMeasured, NoiseCalibrated, PairMeasured
@@ -99,7 +100,7 @@ def _result_problem(
 def _noise_problem(
     result: NoiseCalibrated, pairs: list[PairMeasured], settings: MeasureSettings
 ) -> str | None:
-    effect = series_effect(_series(pairs), settings.alpha, start_sd=0.0)
+    effect = series_effect(series_of(pairs), settings.alpha, start_sd=0.0)
     if (text := _differs(effect, result.effect)) is not None:
         return text
     expected = calibrated_mde_ratio(settings, effect)
@@ -119,14 +120,14 @@ def _benchmark_problem(
     plan = asked.plan
     if result.purpose == "revalidation":
         effect = claim_effect(
-            _series(pairs),
+            series_of(pairs),
             settings.alpha,
             start_sd=plan.start_sd,
             foreign=foreign_ratio(pairs),
         )
     else:
         effect = series_effect(
-            _series(pairs),
+            series_of(pairs),
             settings.alpha,
             start_sd=plan.start_sd,
             noise_sd_high=plan.noise_sd_high,
@@ -154,24 +155,17 @@ def _guards_problem(
     return None
 
 
-def _series(pairs: list[PairMeasured]) -> Series:
-    starts: dict[int, list[float]] = defaultdict(list)
-    for pair in pairs:
-        starts[pair.start].append(pair.log_ratio)
-    return Series.of(*starts.values())
-
-
 def _stop_problem(
     result: BenchmarkMeasured, pairs: list[PairMeasured], plan: SeriesPlan
 ) -> str | None:
     """Return how the end of a series differs from the first moment at which it decides."""
     for number in range(1, len(pairs)):
-        then = decide(_series(pairs[:number]), plan)
+        then = decide(series_of(pairs[:number]), plan)
         if then == "restart" and pairs[number].start == pairs[number - 1].start:
             return f"the series went on after pair {number} without the fresh start it needed"
         if then not in {None, "restart"}:
             return f"the series went on after pair {number} had decided it ({then})"
-    expected = decide(_series(pairs), plan)
+    expected = decide(series_of(pairs), plan)
     expected = "max_pairs" if expected in {None, "restart"} else expected
     return None if expected == result.stop else f"stopped for {result.stop}, not for {expected}"
 

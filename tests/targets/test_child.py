@@ -5,8 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -15,6 +13,7 @@ import pytest
 from arbor.events.errors import InvalidInputError
 from arbor.targets.base import ServerFailedError
 from arbor.targets.child import ChildProcess, clean_environment, free_port
+from tests.fakes.processes import all_gone, wait_until
 
 LIMIT_S = 30.0
 SLEEPER = "import time; print('up', flush=True); time.sleep(600)"
@@ -40,23 +39,6 @@ def child(path: Path, code: str, *, grace_s: float = 5.0, limit: int = 1 << 20) 
         grace_s=grace_s,
         log_limit_bytes=limit,
     )
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while not is_so():
-        assert time.monotonic() < deadline, "did not happen"
-        time.sleep(0.02)
-
-
-def all_gone(pids: list[int]) -> bool:
-    for pid in pids:
-        try:
-            if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-                return False
-        except psutil.NoSuchProcess:
-            continue
-    return True
 
 
 def test_a_server_runs_is_measured_and_ends(tmp_path: Path) -> None:
@@ -148,9 +130,9 @@ def test_descendants_end_with_the_server(tmp_path: Path) -> None:
     code = f"{STUBBORN.replace('time.sleep(600)', 'input_ = sys.stdin.read()')}\ntime.sleep(0.5)"
     with child(tmp_path, code, grace_s=0.2) as server:
         pids = server.pids()
-        wait_until(lambda: server.poll() is not None)
-        wait_until(lambda: all_gone(pids))
-        wait_until(lambda: server.pids() == [])
+        wait_until(lambda: server.poll() is not None, LIMIT_S)
+        wait_until(lambda: all_gone(pids), LIMIT_S)
+        wait_until(lambda: server.pids() == [], LIMIT_S)
 
 
 PARENT = """
@@ -182,7 +164,7 @@ def test_a_kill_of_the_parent_leaves_no_orphan(tmp_path: Path) -> None:
         assert os.getpgid(guard) == os.getpgid(parent.pid)
         parent.send_signal(signal.SIGKILL)
         try:
-            wait_until(lambda: all_gone([*pids, guard]))
+            wait_until(lambda: all_gone([*pids, guard]), LIMIT_S)
         finally:
             for pid in fork:
                 os.kill(pid, signal.SIGKILL)
@@ -197,7 +179,7 @@ def test_a_kill_of_the_process_group_takes_all(tmp_path: Path) -> None:
         pids = [int(pid) for pid in parent.stdout.readline().split()]
         pids.append(psutil.Process(pids[0]).ppid())
         os.killpg(parent.pid, signal.SIGKILL)
-        wait_until(lambda: all_gone(pids))
+        wait_until(lambda: all_gone(pids), LIMIT_S)
 
 
 def test_a_kill_of_the_guard_takes_the_server_along(tmp_path: Path) -> None:
@@ -205,8 +187,8 @@ def test_a_kill_of_the_guard_takes_the_server_along(tmp_path: Path) -> None:
         server.wait_ready(lambda: "up" in server.log_tail(), LIMIT_S)
         pid = server.pid
         os.kill(psutil.Process(pid).ppid(), signal.SIGKILL)
-        wait_until(lambda: all_gone([pid]))
-        wait_until(lambda: server.poll() is not None)
+        wait_until(lambda: all_gone([pid]), LIMIT_S)
+        wait_until(lambda: server.poll() is not None, LIMIT_S)
         with pytest.raises(ServerFailedError, match="together with its guard"):
             server.check("benchmark")
 
@@ -215,7 +197,7 @@ def test_a_flood_stays_within_the_limit(tmp_path: Path) -> None:
     limit = 256 * 1024
     code = "import sys\nfor i in range(200_000): print(f'{i:020d}')\nprint('end')"
     with child(tmp_path, code, limit=limit) as server:
-        wait_until(lambda: server.poll() is not None)
+        wait_until(lambda: server.poll() is not None, LIMIT_S)
         assert server.poll() == (0, None)
         assert server.log_tail()[-2:] == (f"{199_999:020d}", "end")
     sizes = [file.stat().st_size for file in tmp_path.glob("log*")]
@@ -240,7 +222,7 @@ def test_the_environment_is_short_and_holds_no_secret(
     environment = clean_environment({"OMP_NUM_THREADS": "2", "TOKENIZERS_PARALLELISM": "0"})
     code = "import os; print(*os.environ); print(os.environ['OMP_NUM_THREADS'])"
     with ChildProcess(python(code), environment, tmp_path, tmp_path / "log") as server:
-        wait_until(lambda: server.poll() is not None)
+        wait_until(lambda: server.poll() is not None, LIMIT_S)
         names, threads = server.log_tail()
     assert threads == "2"
     assert {"PATH", "CUDA_VISIBLE_DEVICES", "TOKENIZERS_PARALLELISM"} <= set(names.split())

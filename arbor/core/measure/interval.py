@@ -134,6 +134,19 @@ def noise_radius(num: int, sd: float, alpha: float, noise_sd_high: float | None 
     return min(own, normal_mixture_radius(num, max(noise_sd_high, MIN_SD), alpha))
 
 
+def planned_noise_radius(num: int, sd: float, degrees: int, alpha: float) -> float:
+    """Return the half width that the noise of a planned number of pairs leaves, a t interval's.
+
+    Args:
+        num: pairs, planned before the first one.
+        sd: their standard deviation within starts.
+        degrees: degrees of freedom of it; at least 1 is taken.
+        alpha: miscoverage.
+    """
+    quantile = float(stdtrit(max(1, degrees), 1.0 - alpha / 2.0))
+    return quantile * max(sd, MIN_SD) / math.sqrt(num)
+
+
 def normal_quantile(probability: float) -> float:
     """Return the quantile of the standard normal distribution."""
     return float(ndtri(probability))
@@ -165,9 +178,10 @@ def radius(
 
 def last_look_radius(series: Series, alpha: float, *, start_sd: float) -> float:
     """Return the half width of a t interval of a series that ends as long as planned."""
-    quantile = float(stdtrit(max(1, series.degrees), 1.0 - alpha / 2.0))
-    noise = quantile * max(series.sd, MIN_SD) / math.sqrt(series.num_pairs)
-    return math.hypot(noise, start_radius(series.start_weight, start_sd, alpha))
+    return math.hypot(
+        planned_noise_radius(series.num_pairs, series.sd, series.degrees, alpha),
+        start_radius(series.start_weight, start_sd, alpha),
+    )
 
 
 def series_effect(

@@ -4,14 +4,13 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from scipy.special import stdtrit
-
 from arbor.core.measure.interval import (
     MIN_SD,
     Series,
     last_look_radius,
     noise_radius,
     normal_quantile,
+    planned_noise_radius,
     radius,
     start_radius,
 )
@@ -132,10 +131,9 @@ def _needed(plan: SeriesPlan, sd: float) -> float:
     """Return the mean log ratio that proves a gain with all pairs and starts of a plan."""
     weight = _planned_weight(plan)
     last_alpha = _last_look_alpha(plan)
-    degrees = max(1, plan.max_pairs - plan.max_starts)
-    quantile = float(stdtrit(degrees, 1.0 - last_alpha / 2.0))
+    degrees = plan.max_pairs - plan.max_starts
     at_the_end = math.hypot(
-        quantile * max(sd, MIN_SD) / math.sqrt(plan.max_pairs),
+        planned_noise_radius(plan.max_pairs, sd, degrees, last_alpha),
         start_radius(weight, plan.start_sd, last_alpha),
     )
     alpha, high = _anytime_alpha(plan), plan.noise_sd_high

@@ -4,8 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -16,6 +15,7 @@ from arbor.targets.engine.prepared import PreparedProcess
 from arbor.targets.engine.process import EngineServer
 from arbor.targets.engine.target import EngineTarget, EngineTargetConfig
 from tests.contracts.target import Bench
+from tests.fakes.processes import all_gone, wait_until
 
 LIMIT_S = 60.0
 FORKED = "forked from a prepared process"
@@ -58,23 +58,6 @@ class Running:
         self._context.__exit__(None, None, None)
 
 
-def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + LIMIT_S
-    while not is_so():
-        assert time.monotonic() < deadline_s, "did not happen"
-        time.sleep(0.02)
-
-
-def all_gone(pids: list[int]) -> bool:
-    for pid in pids:
-        try:
-            if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-                return False
-        except psutil.NoSuchProcess:
-            continue
-    return True
-
-
 def test_a_forked_server_is_like_a_new_one(bench: Bench) -> None:
     with bench.serve() as fresh:
         expected = bench.target.benchmark(fresh, 3, 4)
@@ -111,7 +94,7 @@ def test_another_environment_is_served_by_a_new_program(bench: Bench) -> None:
 def test_a_crash_of_a_forked_server_is_told_with_its_log(bench: Bench) -> None:
     with quickly(bench, "a") as (server, _), quickly(bench, "b") as (other, _):
         os.kill(server.child.pid, signal.SIGKILL)
-        wait_until(lambda: server.child.poll() is not None)
+        wait_until(lambda: server.child.poll() is not None, LIMIT_S)
         assert server.child.poll() == (None, signal.SIGKILL)
         assert server.child.log_tail()[0] == FORKED
         assert other.is_ready()
@@ -123,8 +106,8 @@ def test_servers_end_with_the_prepared_process_and_another_one_follows(bench: Be
         assert guard is not None
         prepared = guard.ppid()
         os.kill(prepared, signal.SIGKILL)
-        wait_until(lambda: all_gone([prepared, guard.pid, server.child.pid]))
-        wait_until(lambda: server.child.poll() is not None)
+        wait_until(lambda: all_gone([prepared, guard.pid, server.child.pid]), LIMIT_S)
+        wait_until(lambda: server.child.poll() is not None, LIMIT_S)
         with quickly(bench, "b") as (other, is_forked):
             assert is_forked
             assert other.is_ready()
@@ -171,4 +154,4 @@ def test_a_kill_of_the_worker_leaves_no_orphan(
             os.killpg(worker.pid, signal.SIGKILL)
         else:
             worker.kill()
-        wait_until(lambda: all_gone(chain))
+        wait_until(lambda: all_gone(chain), LIMIT_S)
