@@ -172,12 +172,9 @@ class Orchestrator:
 
     def _is_affordable(self, action: Action, now: datetime) -> bool:
         state = self.state
-        in_flight = sum(
-            state.trial_cost_s(n.template_id or "") for n in state.tree.in_flight()
-        ) / max(1, state.settings.search.parallel)
         longer_ratio = choosing.series_growth(state, action.template_id)
-        cost = state.trial_cost_s(action.template_id) * longer_ratio
-        needed = cost + in_flight + state.final_reserve_s()
+        cost_s = state.trial_cost_s(action.template_id) * longer_ratio
+        needed = cost_s + state.in_flight_s(now) + state.final_reserve_s()
         return (
             state.budget.remaining_s(now) >= needed
             and state.budget.num_trials < state.budget.settings.max_trials

@@ -44,7 +44,7 @@ _CHANGES_SCORES = (
 )
 """Events after which remaining candidates are scored again."""
 
-FINAL_RESERVE_FACTOR = 1.3
+FINAL_RESERVE_FACTOR = 1.1
 """Slack in the time kept for the final claim."""
 
 
@@ -93,7 +93,9 @@ class CampaignState:
     root_pair_s: float | None = None
     """Seconds of both windows of a pair on the frozen baseline."""
     trial_seconds: list[float] = field(default_factory=list)
-    """Seconds from dispatch to outcome of finished actions, over their expected cost."""
+    """Seconds that finished actions took, over their expected cost; waiting is not counted."""
+    outcome_s: float = 0.0
+    """Active seconds at the latest outcome of an action."""
     pair_s: float | None = None
     """Seconds of both windows of the latest pair."""
     dispatched_at: dict[str, datetime] = field(default_factory=dict)
@@ -129,8 +131,12 @@ class CampaignState:
         action = self.tree.actions.get(action_id)
         if begun_s is not None and action is not None:
             expected_s = self.tree.templates[action.template_id].cost_s
-            # Active seconds: a night between kill and resumption is no part of a trial.
-            self.trial_seconds.append((self.budget.elapsed_s(ended) - begun_s) / expected_s)
+            # Active seconds: a night between kill and resumption is no part of a trial. Actions
+            # are prepared side by side and measured one by one: what this one waited for was
+            # the time of another.
+            ended_s = self.budget.elapsed_s(ended)
+            self.trial_seconds.append((ended_s - max(begun_s, self.outcome_s)) / expected_s)
+            self.outcome_s = ended_s
 
     @property
     def settings(self) -> Settings:
@@ -211,6 +217,16 @@ class CampaignState:
     def final_reserve_s(self) -> float:
         """Return the seconds to keep for the final claim when new work starts."""
         return FINAL_RESERVE_FACTOR * self.final_claim_s()
+
+    def in_flight_s(self, now: datetime) -> float:
+        """Return the seconds that the actions in flight should still take, one after another."""
+        nodes = self.tree.in_flight()
+        if not nodes:
+            return 0.0
+        begun_s = min(self.dispatched_s.get(node.action_id or "", 0.0) for node in nodes)
+        spent_s = self.budget.elapsed_s(now) - max(begun_s, self.outcome_s)
+        expected_s = sum(self.trial_cost_s(node.template_id or "") for node in nodes)
+        return max(0.0, expected_s - spent_s)
 
     def trial_cost_s(self, template_id: str) -> float:
         """Return the expected seconds of a trial, scaled by what trials took so far."""
