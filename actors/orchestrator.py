@@ -264,7 +264,12 @@ class Orchestrator:
             ActionWithdrawn(action_id=a.action_id, reason=self._why_not(a, now))
             for a in state.tree.candidates()
         )
-        claim = requesting.request(state, "revalidation", state.tree.current)
+        claim = requesting.request(
+            state,
+            "revalidation",
+            state.tree.current,
+            left_s=state.budget.remaining_s(now),
+        )
         return (*withdrawn, claim)
 
     def _why_not(self, action: Action, now: datetime) -> str:

@@ -14,7 +14,11 @@ from arbor.events.types import ActionTemplate, SeriesPlan
 
 
 def request(
-    state: CampaignState, purpose: Purpose, node: Node, cause: str | None = None
+    state: CampaignState,
+    purpose: Purpose,
+    node: Node,
+    cause: str | None = None,
+    left_s: float | None = None,
 ) -> MeasurementRequested:
     """Return the request for evidence of a purpose about a node.
 
@@ -23,6 +27,7 @@ def request(
         purpose: what is wanted.
         node: what it is wanted about.
         cause: event that led to it.
+        left_s: seconds that a final claim and its soak may take.
     """
     number = len(state.requests.by_id) + 1
     template = state.tree.templates.get(node.template_id or "")
@@ -42,16 +47,19 @@ def request(
         incumbent_commit=incumbent,
         witness=template.witness if template is not None else None,
         is_exact=template.is_exact if template is not None else True,
-        plan=_plan(state, purpose, template),
+        plan=_plan(state, purpose, template, left_s),
         seed=state.settings.seed * 1_000_003 + number * 1009,
     )
 
 
 def _plan(
-    state: CampaignState, purpose: Purpose, template: ActionTemplate | None
+    state: CampaignState,
+    purpose: Purpose,
+    template: ActionTemplate | None,
+    left_s: float | None,
 ) -> SeriesPlan | None:
     if purpose == "revalidation":
-        return state.claim_plan()
+        return state.claim_plan(left_s)
     if purpose == "benchmark" and template is not None:
         return choosing.benchmark_plan(state, template.template_id)
     return None

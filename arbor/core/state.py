@@ -189,15 +189,31 @@ class CampaignState:
         # A crash under peak load is the answer to a soak.
         return last.judgement is None and last.crash is None
 
-    def claim_plan(self) -> SeriesPlan:
-        """Return how the final claim about the stack that stands now is measured."""
+    def claim_plan(self, left_s: float | None = None) -> SeriesPlan:
+        """Return how the final claim about the stack that stands now is measured.
+
+        Args:
+            left_s: seconds that are left for it and its soak; None while that is not known.
+        """
+        measure = self.settings.measure
+        longest_s = measure.final_share_ratio * self.budget.wall_s
+        if left_s is not None:
+            starts_s = measure.final_starts * self._setup_s() + self._soak_s()
+            longest_s = min(longest_s, left_s / FINAL_RESERVE_FACTOR - starts_s)
         return claim_plan(
-            self.settings.measure,
+            measure,
             self.noise_pool,
             root_window_s=self._root_window_s(),
             gain_ratio=self._gain_ratio(),
-            budget_s=self.budget.wall_s,
+            longest_s=longest_s,
         )
+
+    def _setup_s(self) -> float:
+        return 5.0 if self.setup_s is None else self.setup_s
+
+    def _soak_s(self) -> float:
+        soak_s = self.settings.measure.soak_s
+        return soak_s + self._setup_s() / 2.0 if soak_s > 0 else 0.0
 
     def _root_window_s(self) -> float:
         return 2.0 if self.root_pair_s is None else self.root_pair_s / 2.0
@@ -208,11 +224,8 @@ class CampaignState:
     def final_claim_s(self) -> float:
         """Return the seconds that the final claim should take, from what the calibration took."""
         plan = self.claim_plan()
-        setup_s = 5.0 if self.setup_s is None else self.setup_s
         pair_s = claim_pair_s(self._root_window_s(), self._gain_ratio())
-        windows_s = plan.max_starts * (setup_s + plan.max_pairs * pair_s)
-        soak_s = self.settings.measure.soak_s
-        return windows_s + (soak_s + setup_s / 2.0 if soak_s > 0 else 0.0)
+        return plan.max_starts * (self._setup_s() + plan.max_pairs * pair_s) + self._soak_s()
 
     def final_reserve_s(self) -> float:
         """Return the seconds to keep for the final claim when new work starts."""

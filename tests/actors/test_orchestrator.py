@@ -594,14 +594,14 @@ def test_a_paused_campaign_starts_and_keeps_nothing() -> None:
 
 
 def test_dispatches_only_what_leaves_time_for_the_final_claim() -> None:
-    """The claim needs two starts of 4 s with four pairs of 2 s each, and a third more."""
-    enough = Stage(template("a", cost_s=10.0), settings=_settings(wall_s=51.5))
+    """The claim needs two starts of 4 s with four pairs of 2 s each, and a tenth more."""
+    enough = Stage(template("a", cost_s=10.0), settings=_settings(wall_s=46.5))
     assert "ActionDispatched" in _kinds(enough.open())
-    scarce = Stage(template("a", cost_s=10.0), settings=_settings(wall_s=50.5))
+    scarce = Stage(template("a", cost_s=10.0), settings=_settings(wall_s=45.5))
     said = scarce.open()
     assert "ActionDispatched" not in _kinds(said)
     (withdrawn,) = (e for e in said if isinstance(e, ActionWithdrawn))
-    assert withdrawn.reason == "budget: 40 s left"
+    assert withdrawn.reason == "budget: 36 s left"
     assert scarce.has_request("revalidation")
 
 

@@ -65,24 +65,24 @@ def claim_plan(
     *,
     root_window_s: float,
     gain_ratio: float,
-    budget_s: float,
+    longest_s: float,
 ) -> SeriesPlan:
     """Return the plan of the final claim: starts, and pairs on each of them.
 
-    As many pairs as the aimed width of the interval needs, as far as the budget's share allows.
+    As many pairs as the aimed width of the interval needs, as far as the time allows.
 
     Args:
         measure: the campaign's settings.
         noise: what earlier pairs say about the noise.
         root_window_s: seconds of a window on the baseline.
         gain_ratio: expected speed-up of the final stack.
-        budget_s: the campaign's whole budget in seconds.
+        longest_s: seconds that its windows may take; its fewest pairs are measured even so.
     """
     num_windows = windows_of_candidate(gain_ratio)
     wanted = _pairs_for_width(measure, noise.sd or 0.0)
     pair_s = claim_pair_s(root_window_s, gain_ratio)
-    allowed = math.floor(measure.final_share_ratio * budget_s / max(pair_s, 1e-9))
-    per_start = math.ceil(min(wanted, allowed) / measure.final_starts)
+    allowed = math.floor(max(0.0, longest_s) / max(pair_s, 1e-9) / measure.final_starts)
+    per_start = min(math.ceil(wanted / measure.final_starts), allowed)
     return SeriesPlan(
         alpha=measure.alpha,
         min_pairs=measure.final_pairs,

@@ -31,7 +31,13 @@ def _pool(sd: float) -> NoisePool:
 
 
 def _claim(measure: MeasureSettings, sd: float, budget_s: float) -> SeriesPlan:
-    return claim_plan(measure, _pool(sd), root_window_s=1.0, gain_ratio=1.0, budget_s=budget_s)
+    return claim_plan(
+        measure,
+        _pool(sd),
+        root_window_s=1.0,
+        gain_ratio=1.0,
+        longest_s=measure.final_share_ratio * budget_s,
+    )
 
 
 def test_a_fast_stack_plays_more_of_its_short_windows() -> None:
