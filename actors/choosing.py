@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from arbor.actors import rebuilding
+from arbor.actors import bundling, rebuilding
 from arbor.core.approval import awaits_approval
 from arbor.core.measure.planning import series_plan
 from arbor.core.measure.sequential import expected_pairs
@@ -17,7 +17,7 @@ MAX_DOUBLINGS = 2
 """A series is at most this often doubled by second looks."""
 RETUNE_AFTER_KEEPS = 3
 """Numbers that were kept are searched again after so many further keeps."""
-_PRECEDENCE: dict[Source, int] = {"rebuild": 0, "human": 1, "orchestrator": 2}
+_PRECEDENCE: dict[Source, int] = {"rebuild": 0, "human": 1, "orchestrator": 2, "bundle": 2}
 """Whose actions come first, whatever their scores."""
 
 
@@ -188,13 +188,15 @@ def benchmark_plan(state: CampaignState, template_id: str) -> SeriesPlan:
 def proposals(state: CampaignState) -> tuple[ActionProposed, ...]:
     """Return the templates that become candidates at the current node.
 
-    When nothing else is left to try, gains that could not be shown get a second look.
+    When nothing else is left to try, gains that could not be shown are tried together, and
+    then get a second look each.
     """
     batch = _proposals(state, is_idle=False)
     startable = [a for a in state.tree.candidates() if not awaits_approval(state, a)]
     if batch or startable or state.tree.in_flight():
         return batch
-    return _proposals(state, is_idle=True)
+    bundle = bundling.proposal(state)
+    return (bundle,) if bundle is not None else _proposals(state, is_idle=True)
 
 
 def _proposals(state: CampaignState, *, is_idle: bool) -> tuple[ActionProposed, ...]:

@@ -111,7 +111,7 @@ def _proposal_refusal(state: CampaignState, event: ActionProposed) -> str | None
             f"no template {event.template_id!r} in the catalog; {_near(event.template_id, known)}"
         )
     if _is_rebuilt(state, template.template_id):
-        return f"{template.template_id} is a rebuilt path; propose one of its parts"
+        return f"{template.template_id} is made of other actions; propose one of them"
     busy = [a for a in state.tree.history(template.template_id) if _is_wanted(a)]
     if busy:
         return f"{template.template_id} is on its way already as {busy[-1].action_id}"

@@ -52,7 +52,7 @@ class Orchestrator:
                     tags |= self._ground(event.node_id) | _names(event.parts)
                 case _:
                     pass
-            # A veto of what a rebuilt path is made of is a veto of the path.
+            # A veto of what a rebuilt path or a bundle is made of is a veto of all of it.
             action = self.state.tree.actions.get(event.action_id or "")
             tags |= _names(action.parts) if action is not None else set()
         return frozenset(tags)
@@ -208,7 +208,7 @@ class Orchestrator:
     def _is_worth_it(self, action: Action, now: datetime) -> bool:
         """True when an action's score and cost allow a trial; only the search's are scored out."""
         is_scored_out = (action.score or 0.0) < self.state.settings.search.min_score
-        if is_scored_out and action.source == "orchestrator":
+        if is_scored_out and action.source in {"orchestrator", "bundle"}:
             return False
         return self._is_affordable(action, now)
 

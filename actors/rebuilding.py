@@ -83,7 +83,7 @@ def _template(
 
 
 def obstacle(state: CampaignState, action: Action) -> str | None:
-    """Return why a rebuilt path can no longer be had as it was proposed, or None."""
+    """Return why a rebuilt path or a bundle cannot be had as it was proposed, or None."""
     if (reason := broken_reason(state, action)) is not None:
         return reason
     there = holding(state, action.parts)
@@ -92,9 +92,10 @@ def obstacle(state: CampaignState, action: Action) -> str | None:
 
 
 def broken_reason(state: CampaignState, action: Action) -> str | None:
-    """Return why a rebuilt path must not go on, wherever it is, or None."""
+    """Return why a rebuilt path or a bundle must not go on, wherever it is, or None."""
     latest = state.rebuilds.latest
-    if latest is None or latest.action_id != action.action_id:
+    is_latest = latest is not None and latest.action_id == action.action_id
+    if action.source == "rebuild" and not is_latest:
         return "another keep was revoked meanwhile"
     ban = ban_of(state, action)
     return f"{ban.action_id} was vetoed: {ban.reason}" if ban is not None else None
@@ -115,7 +116,7 @@ def withdrawals(state: CampaignState) -> tuple[ActionWithdrawn, ...]:
 
 
 def carrier_of(state: CampaignState, action_id: str) -> Action | None:
-    """Return the rebuilt path, wanted or kept, that an action is part of, or None."""
+    """Return the rebuilt path or bundle, wanted or kept, that an action is part of, or None."""
     return next(
         (
             action

@@ -5,8 +5,8 @@ from typing import ClassVar, Literal
 from arbor.events.base import Event
 from arbor.events.types import ActionTemplate, Edit, RebuiltPart, ScoreTerms
 
-Source = Literal["orchestrator", "human", "rebuild"]
-"""Who wants an action: the search, a human, or a path that lost a commit."""
+Source = Literal["orchestrator", "human", "rebuild", "bundle"]
+"""Who wants an action: the search, a human, a path that lost a commit, or small gains together."""
 
 
 class ActionProposed(Event):
@@ -23,9 +23,9 @@ class ActionProposed(Event):
     reason: str
     source: Source = "orchestrator"
     template: ActionTemplate | None = None
-    """Entry that the catalog lacks: a human's own edits, or a rebuilt path."""
+    """Entry that the catalog lacks: a human's own edits, a rebuilt path, or a bundle."""
     parts: tuple[RebuiltPart, ...] = ()
-    """What a rebuilt path is made of, in its order."""
+    """What a rebuilt path or a bundle is made of, in its order."""
 
     def tags(self) -> frozenset[str]:
         """Return the tags that conditional appends watch."""

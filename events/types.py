@@ -62,10 +62,12 @@ class Witness(Value):
     ``counter`` passes when the named counter grew during the window; ``config`` passes when the
     server reports the edited keys with the edited values in its resolved configuration, and the
     named key, if there is one: such as ``overlay.sampler.py`` of an action that changes code.
+    ``all`` passes when every one of ``parts`` does.
     """
 
-    kind: Literal["counter", "config"]
+    kind: Literal["counter", "config", "all"]
     key: str = ""
+    parts: "tuple[Witness, ...]" = ()
 
 
 class ActionTemplate(Value):
@@ -486,10 +488,10 @@ class ConstraintScope(Value):
 
 
 class RebuiltPart(Value):
-    """A kept action of a revoked path, on its way into the node that rebuilds the path."""
+    """An action inside another: kept on a revoked path that is rebuilt, or tried in a bundle."""
 
     node_id: str
-    """Node as which it was kept."""
+    """Node as which it was kept or tried."""
     action_id: str
     template_id: str
     edits: tuple[Edit, ...]

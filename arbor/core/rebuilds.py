@@ -11,7 +11,7 @@ from arbor.events.types import RebuiltPart
 
 
 def parts_of(tree: Tree, node: Node) -> tuple[RebuiltPart, ...]:
-    """Return what a node is made of: itself, or the parts of a rebuilt path in their order."""
+    """Return what a node is made of: itself, or in order what it was rebuilt or bundled from."""
     action = tree.actions.get(node.action_id or "")
     if action is not None and action.parts:
         return action.parts
@@ -57,7 +57,9 @@ class Rebuilds:
                     *self._unfinished(tree),
                 )
                 self.latest = Suspension(event.node_id, recorded.event_id, parts)
-            case ActionProposed() as event if event.parts and self.latest is not None:
+            case ActionProposed() as event if (
+                event.source == "rebuild" and self.latest is not None
+            ):
                 self.latest = replace(self.latest, action_id=event.action_id)
             case ActionWithdrawn() as event if (
                 self.latest is not None and self.latest.action_id == event.action_id

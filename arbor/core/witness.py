@@ -19,6 +19,10 @@ def has_witness(
         windows: the candidate's valid windows.
         resolved: configuration that the candidate's server says it runs with.
     """
+    if witness.kind == "all":
+        seen = [has_witness(part, edits, windows, resolved) for part in witness.parts]
+        missing = [detail for is_there, detail in seen if not is_there]
+        return not missing, "; ".join(missing or dict.fromkeys(detail for _, detail in seen))
     if witness.kind == "counter":
         grown = [
             next((c.value for c in window.counters if c.key == witness.key), 0.0)

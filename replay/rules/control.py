@@ -12,6 +12,7 @@ from arbor.events.judgement import KeepRevoked
 from arbor.events.limits import ActionApproved, ActionVetoed
 from arbor.events.outcome import ActionKept
 from arbor.events.requests import ActionRebased, MeasurementRequested
+from arbor.events.types import ActionTemplate
 from arbor.replay.rules.base import Evidence, Findings
 
 
@@ -88,6 +89,8 @@ def _problem(event: Event, state: CampaignState) -> str | None:
             if vetoed:
                 return f"the campaign ended with {', '.join(vetoed)} kept against a veto"
             return _off_path(state, event.node_id)
+        case ActionProposed() if event.source == "bundle":
+            return _bundle_problem(event, state)
         case ActionProposed() if event.source == "rebuild" or event.parts:
             return _rebuild_problem(event, state)
         case KeepRevoked():
@@ -120,10 +123,29 @@ def _rebuild_problem(event: ActionProposed, state: CampaignState) -> str | None:
     left = iter(suspension.parts)
     if not all(part in left for part in event.parts):
         return f"{name} is not made of what survived, in its order"
+    return _parts_problem(name, event, event.template, state)
+
+
+def _bundle_problem(event: ActionProposed, state: CampaignState) -> str | None:
+    name = f"the bundle {event.action_id}"
+    if len(event.parts) < 2 or event.template is None:
+        return f"{name} does not say what it is made of"
+    for part in event.parts:
+        action = state.tree.actions.get(part.action_id)
+        if action is None or action.outcome is not Status.REVERTED:
+            return f"{name} holds {part.action_id}, which was not tried and reverted"
+        if action.node_id != part.node_id or state.tree.node(part.node_id).edits != part.edits:
+            return f"{name} holds other edits than {part.action_id} had"
+    return _parts_problem(name, event, event.template, state)
+
+
+def _parts_problem(
+    name: str, event: ActionProposed, template: ActionTemplate, state: CampaignState
+) -> str | None:
     banned = [part.action_id for part in event.parts if state.constraints.ban(part.action_id)]
     if banned:
         return f"{name} holds {', '.join(banned)}, which was vetoed"
     edits = {edit.key: edit.value for part in event.parts for edit in part.edits}
-    if {edit.key: edit.value for edit in event.template.edits} != edits:
+    if {edit.key: edit.value for edit in template.edits} != edits:
         return f"{name} has other edits than its parts"
     return None

@@ -156,7 +156,7 @@ def test_a_rebuilt_path_is_no_template_of_the_catalog() -> None:
     stage.say(_veto("a001"))
     stage.turn()
     names = [name for name in stage.state.tree.templates if name.startswith("rebuild_")]
-    assert "is a rebuilt path" in _refused(stage, _proposed(names[0]))
+    assert "is made of other actions" in _refused(stage, _proposed(names[0]))
 
 
 def test_limits_are_lifted_once() -> None:

@@ -49,3 +49,16 @@ def test_changed_code_is_proved_by_a_reported_key() -> None:
     is_seen, detail = has_witness(changed, (), [], {"overlay.decoder.py": "0d1f"})
     assert not is_seen
     assert detail == "the server does not report overlay.sampler.py"
+
+
+def test_all_parts_must_be_seen() -> None:
+    reported = Witness(kind="config", key="overlay.sampler.py")
+    both = Witness(kind="all", parts=(RESOLVED, reported))
+    config: dict[str, Scalar] = {"s.fused": True, "s.size": 16}
+    is_seen, detail = has_witness(both, EDITS, [], config)
+    assert not is_seen
+    assert detail == "the server does not report overlay.sampler.py"
+    is_seen, detail = has_witness(both, EDITS, [], {**config, "overlay.sampler.py": "0d1f"})
+    assert is_seen
+    assert "s.fused=True" in detail
+    assert "overlay.sampler.py=0d1f" in detail

@@ -144,3 +144,26 @@ def test_forged_rebuilds(events: Events) -> None:
     _fails("revoked", inserted(events, position, other, "human:ann"), "which was vetoed")
     early = inserted(events, veto, proposed, "orchestrator")
     _fails("revoked", early, "answers no revocation")
+
+
+def test_forged_bundles() -> None:
+    stage = Stage(template("a"), template("b"), template("c"))
+    stage.open()
+    for name, ratio in (("a", 1.02), ("b", 1.03), ("c", 0.9)):
+        stage.revert(name, ratio)
+    log = stage.events()
+    position = _at(log, lambda e: isinstance(e, ActionProposed) and e.source == "bundle")
+    assert not _report("revoked", log).problems
+    bundle = log[position - 1].event
+    assert isinstance(bundle, ActionProposed)
+    assert bundle.template is not None
+    first, second = bundle.parts
+    _fails("revoked", changed(log, position, parts=(first,)), "does not say what")
+    unknown = first.model_copy(update={"action_id": "a099"})
+    _fails(
+        "revoked", changed(log, position, parts=(unknown, second)), "was not tried and reverted"
+    )
+    other = first.model_copy(update={"edits": second.edits})
+    _fails("revoked", changed(log, position, parts=(other, second)), "holds other edits")
+    fewer = bundle.template.model_copy(update={"edits": bundle.template.edits[:1]})
+    _fails("revoked", changed(log, position, template=fewer), "other edits than its parts")
