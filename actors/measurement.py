@@ -142,7 +142,7 @@ class Measurement(Comparison):
             series,
             self._settings.alpha,
             start_sd=plan.start_sd,
-            foreign=foreign_ratio(pairs),
+            foreign=foreign_ratio(p for p in pairs if not p.guard),
         )
         self._report("revalidation", effect, "planned", guards)
 

@@ -10,6 +10,7 @@ from arbor.actors.pairs import SEED_STRIDE, PlayedPair, loads_of, planned, play_
 from arbor.actors.place import Place
 from arbor.core.accuracy import Gate, violations
 from arbor.core.claims import Claim
+from arbor.core.measure.foreign import foreign_ratio
 from arbor.core.measure.interval import Series, claim_effect
 from arbor.core.measure.planning import windows_of_candidate
 from arbor.core.seeds import fresh_seeds
@@ -225,6 +226,7 @@ class Recheck:
             Series.of(*starts),
             plan.settings.measure.alpha,
             start_sd=plan.settings.measure.start_sd,
+            foreign=foreign_ratio(self._pairs),
         )
         broken = violations(accuracy, Gate(plan.settings.gate, claim.is_exact))
         loads = [

@@ -123,7 +123,7 @@ def _benchmark_problem(
             series_of(pairs),
             settings.alpha,
             start_sd=plan.start_sd,
-            foreign=foreign_ratio(pairs),
+            foreign=foreign_ratio(p for p in pairs if not p.guard),
         )
     else:
         effect = series_effect(

@@ -223,3 +223,14 @@ def test_another_machine_is_named() -> None:
     device, cores = differences(HARDWARE, other)
     assert "Fast CPU" in device
     assert "2 cores, this is 64 cores" in cores
+
+
+def test_load_of_both_arms_widens_what_is_found(bystander: Bystander) -> None:
+    quiet = bystander.run(seed=3).rechecked
+    noise = Noise(outlier_ratio=1.0, outlier_log_loss=1.0)
+    bystander.target = HookedLandscape(declared(noise=noise.model_dump()), lambda _: None)
+    bystander.folder = bystander.folder.with_name("loaded")
+    loaded = bystander.run(seed=3).rechecked
+    assert loaded.num_pairs == quiet.num_pairs, "load that both saw is no flaw of a pair"
+    assert loaded.ratio == pytest.approx(quiet.ratio, rel=1e-9)
+    assert loaded.high / loaded.low > quiet.high / quiet.low

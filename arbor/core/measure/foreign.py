@@ -2,8 +2,9 @@
 
 import statistics
 from collections.abc import Iterable
+from typing import Protocol
 
-from arbor.events.evidence import PairMeasured
+from arbor.events.types import WindowSample
 
 TOLERATED_RATIO = 0.12
 """Foreign share of the cores that moves no ratio: the system's own and the observer's."""
@@ -14,12 +15,31 @@ A stack of 7.6x was 11 % and 20 % slower over its baseline with 77 % and 87 % of
 (7 % and 12 % of its log ratio): threads that wait for each other lose more than others."""
 
 
-def foreign_ratio(pairs: Iterable[PairMeasured]) -> float:
+class Pair(Protocol):
+    """Adjacent windows of two arms, recorded or only played."""
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the pair counts."""
+        ...
+
+    @property
+    def candidate(self) -> WindowSample:
+        """First window of the candidate."""
+        ...
+
+    @property
+    def incumbent(self) -> WindowSample:
+        """First window of the incumbent."""
+        ...
+
+
+def foreign_ratio(pairs: Iterable[Pair]) -> float:
     """Return the mean share of the cores that other processes took during the valid pairs."""
     seen = [
         window.foreign_cpu_ratio
         for pair in pairs
-        if pair.is_valid and not pair.guard
+        if pair.is_valid
         for window in (pair.candidate, pair.incumbent)
         if window.foreign_cpu_ratio is not None
     ]

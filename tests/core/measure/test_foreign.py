@@ -26,7 +26,7 @@ def _pair(candidate: float | None, incumbent: float | None, **fields: object) ->
 
 
 def test_load_is_the_mean_over_what_counts() -> None:
-    pairs = [_pair(0.4, 0.6), _pair(0.9, 0.9, is_valid=False), _pair(0.9, 0.9, guard="long")]
+    pairs = [_pair(0.4, 0.6), _pair(0.9, 0.9, is_valid=False)]
     assert foreign_ratio(pairs) == 0.5
     assert foreign_ratio([_pair(None, None)]) == 0.0
 
