@@ -7,9 +7,10 @@ from typing import Any
 
 from arbor.events.types import Counter, WindowSample
 from arbor.targets.engine.client import LoadResult, Quantiles, run_load
-from arbor.targets.engine.process import EngineServer, ProcessorClock
+from arbor.targets.engine.process import EngineServer
 from arbor.targets.engine.trace import TraceRequest, shared_prefix_tokens
 from arbor.targets.machine_counters import read_machine_counters
+from arbor.targets.processor_clock import ProcessorClock
 from arbor.targets.server_log import LogMark
 
 
@@ -66,7 +67,7 @@ def measure_window(server: EngineServer, load: TraceLoad, seed: int) -> WindowSa
     log = LogMark(server.child.log_path)
     before = server.state("benchmark")
     machine_before = read_machine_counters()
-    clock = ProcessorClock(server)
+    clock = ProcessorClock(server.child)
     result = play(server, "benchmark", load)
     server_cpu_s, foreign = clock.read()
     machine = read_machine_counters().since(machine_before)
