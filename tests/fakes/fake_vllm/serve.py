@@ -108,7 +108,8 @@ class Api:
     async def _completions(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         self._num_requests += 1
-        if (every := fault("fail_every")) and self._num_requests % every == 0:
+        every = fault("fail_streams") if body.get("stream") else None
+        if (every := every or fault("fail_every")) and self._num_requests % every == 0:
             return web.json_response({"error": {"message": "no"}}, status=500)
         if (last := fault("die_after")) and self._num_requests > last:
             say("EngineDeadError: EngineCore encountered an issue.", level="ERROR")
