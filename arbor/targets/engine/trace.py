@@ -49,6 +49,11 @@ class TraceRequest:
     repetition_penalty: float
     seed: int
 
+    @property
+    def num_prompt_tokens(self) -> int:
+        """Length of the prompt."""
+        return len(self.prompt)
+
     def shortened(self, divisor: int) -> Self:
         """Return the request with fewer tokens to generate; two at least, to decode once."""
         return replace(self, max_tokens=max(min(2, self.max_tokens), self.max_tokens // divisor))
