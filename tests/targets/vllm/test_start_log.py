@@ -22,13 +22,13 @@ ENGINE = (
     "'cudagraph_mode': <CUDAGraphMode.FULL_AND_PIECEWISE: (2, 1)>, 'dynamic_shapes_config': "
     "{'type': <DynamicShapesType.BACKED: 'backed'>}, 'pass_config': {'fuse_norm_quant': False}}"
 )
-FACTS = (
-    "INFO [kv_cache_utils.py:2327] CPU KV cache size: 131,072 tokens, Maximum concurrency for "
-    "1,024 tokens per request: 128.00x",
-    "INFO [scheduler.py:307] Chunked prefill is enabled with max_num_batched_tokens=4096.",
-    "INFO Model loading took 15.2209 GiB and 12.2 seconds",
-    "INFO Using AttentionBackendEnum.FLASH_ATTN backend.",
-)
+FACTS = """\
+INFO [kv_cache_utils.py:2327] CPU KV cache size: 131,072 tokens, Maximum concurrency for 1,024 \
+tokens per request: 128.00x
+INFO [scheduler.py:307] Chunked prefill is enabled with max_num_batched_tokens=4096.
+INFO Model loading took 15.2209 GiB and 12.2 seconds
+INFO Using AttentionBackendEnum.FLASH_ATTN backend.
+""".splitlines()
 
 
 def test_the_engine_has_the_last_word() -> None:
