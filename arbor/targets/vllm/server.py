@@ -66,7 +66,7 @@ class VllmServer(HttpServer):
             return False
 
     def read_log(self) -> None:
-        """Read the log up to now, unless its beginning was given up to keep it within its limit."""
+        """Read the log up to now, unless its beginning was given up to keep its limit."""
         log = read_start_log(self.child.log_path)
         # the last line may have been read in part
         num_known = max(len(self.log.lines) - 1, 0)

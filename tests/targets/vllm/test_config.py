@@ -53,5 +53,5 @@ def test_a_rate_that_is_no_limit_is_a_word() -> None:
 
 
 def test_the_registry_tells_where_a_mistake_is() -> None:
-    with pytest.raises(InvalidInputError, match="target vllm: workload.concurrency"):
+    with pytest.raises(InvalidInputError, match=r"target vllm: workload\.concurrency"):
         create_target("vllm", {"model": "/m", "workload": {"concurrency": 0}})

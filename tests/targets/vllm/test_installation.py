@@ -14,7 +14,7 @@ def program(folder: Path) -> Path:
     """Write a program that notes each time it is asked."""
     path = folder / "vllm"
     path.write_text(
-        f"#!/bin/sh\necho \"$*\" >> {folder}/asked\n"
+        f'#!/bin/sh\necho "$*" >> {folder}/asked\n'
         "case \"$1\" in\n--version) echo 'INFO hello'; echo '0.33.1+cpu' ;;\n"
         "serve) echo '  --max-num-seqs N, --no-enable-x' ;;\nesac\n"
     )

@@ -58,5 +58,5 @@ def test_files_that_are_none(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         read_model(path, "auto")
     (path / "config.json").unlink()
-    with pytest.raises(InvalidInputError, match="has no readable config.json"):
+    with pytest.raises(InvalidInputError, match=r"has no readable config\.json"):
         read_model(path, "auto")
