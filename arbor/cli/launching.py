@@ -29,6 +29,15 @@ exec "$python" -m arbor.targets.engine.server \\
 """
 
 
+def _command(_target: Target) -> str:
+    python = shlex.quote(sys.executable or "python3")
+    return f"""\
+python=${{PYTHON:-{python}}}
+export HOST="${{HOST:-127.0.0.1}}" PORT="${{PORT:-8000}}"
+exec "$python" -m arbor.targets.command "$here"
+"""
+
+
 def _simulated(target: Target) -> str:
     return f"""\
 echo "target {target.name} is a simulation: there is no server to start" >&2
@@ -36,7 +45,11 @@ exit 1
 """
 
 
-_SCRIPTS: dict[str, Callable[[Target], str]] = {"engine": _engine, "landscape": _simulated}
+_SCRIPTS: dict[str, Callable[[Target], str]] = {
+    "command": _command,
+    "engine": _engine,
+    "landscape": _simulated,
+}
 """Target to the rest of its script; a new target is one line here."""
 
 

@@ -261,9 +261,7 @@ class EngineTarget:
             self.config.check, self.model, self._successors, self.config.concurrency
         )
 
-    def _trace(
-        self, seed: int, num_requests: int, workload: str = ""
-    ) -> tuple[TraceRequest, ...]:
+    def _trace(self, seed: int, num_requests: int, workload: str = "") -> tuple[TraceRequest, ...]:
         return build_trace(
             seed,
             mix=MIXES[workload],
@@ -273,9 +271,7 @@ class EngineTarget:
             length_scale=self.config.length_scale,
         )
 
-    def _load(
-        self, trace: Sequence[TraceRequest], concurrency: int | None = None
-    ) -> RequestLoad:
+    def _load(self, trace: Sequence[TraceRequest], concurrency: int | None = None) -> RequestLoad:
         return RequestLoad(trace, concurrency or self.config.concurrency, self.config.load_limit_s)
 
 
