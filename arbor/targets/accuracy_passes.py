@@ -7,7 +7,7 @@ from itertools import zip_longest
 from arbor.core.accuracy import Gate, Verdict, outlook
 from arbor.core.distances import summarise
 from arbor.events.types import AccuracyPass, AccuracySample, PassKind, PromptDistance
-from arbor.targets.distance import Scores, prompt_distance
+from arbor.targets.distance import Scores
 
 # A check looks at its first prompts, and at all of them when those leave it open.
 _NUM_LOOKS = 2
@@ -22,20 +22,18 @@ class PassPlan:
     Attributes:
         kind: how its prompts are computed.
         lengths: tokens of each prompt.
-        reference: the baseline's scores of each prompt.
         batch: prompts that are computed together.
         looks: numbers of prompts after which the pass may end, rising; the last is all of them.
         score: returns the server's scores of the prompts from a first to before a last.
-        likeliest: returns the token that is truly likeliest at each position of a prompt.
+        compare: returns the distance of a prompt's scores from the baseline's.
     """
 
     kind: PassKind
     lengths: Sequence[int]
-    reference: Sequence[Scores]
     batch: int
     looks: tuple[int, ...]
     score: Callable[[int, int], Sequence[Scores]]
-    likeliest: Callable[[int], Sequence[int] | None] = lambda _: None
+    compare: Callable[[int, Scores], PromptDistance]
 
 
 def looks_of(number: int, first: int, *, is_whole: bool) -> tuple[int, ...]:
@@ -63,7 +61,7 @@ def run_passes(
         gate: bounds at which to stop early, once they clearly hold or clearly fail; everything is
             compared when None.
         greedy_match_ratio: share of free-running greedy tokens that are equal.
-        task_name: name of the task that ``likeliest`` tells the solutions of.
+        task_name: name of the task whose hits ``compare`` counts; None when it counts none.
 
     Raises:
         ServerFailedError: the server failed or hung.
@@ -119,10 +117,8 @@ def _measure(
 def _extended(plan: PassPlan, done: tuple[PromptDistance, ...], stop: int) -> AccuracyPass:
     """Return a pass whose prompts up to ``stop`` are scored, of which some are done."""
     start = len(done)
-    found = plan.score(start, stop)
-    pairs = enumerate(zip(plan.reference[start:stop], found, strict=True), start)
     more = (
-        prompt_distance(ours, theirs, plan.likeliest(index)) for index, (ours, theirs) in pairs
+        plan.compare(index, scores) for index, scores in enumerate(plan.score(start, stop), start)
     )
     return AccuracyPass(
         kind=plan.kind,

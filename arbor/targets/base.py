@@ -159,3 +159,15 @@ class QuickTarget(Protocol):
     def serve_quickly(self, worktree: Path, log_path: Path) -> AbstractContextManager[Server]:
         """Do what ``serve`` does, sooner where that is possible."""
         ...
+
+
+@runtime_checkable
+class CrowdedTarget(Protocol):
+    """A target whose servers share memory that holds only some of them."""
+
+    def max_servers(self) -> int:
+        """Return how many servers the bench may keep up, beside one of a specialist.
+
+        With 0 it keeps one while it measures, and none afterwards.
+        """
+        ...

@@ -166,6 +166,11 @@ class ChildProcess:
             self._exit = ChildExit(None, None)
         return self._exit
 
+    def wait(self, timeout_s: float) -> ChildExit | None:
+        """Return how the program ended, or None when it still runs after a while."""
+        self._listen(timeout_s, until=lambda: self._exit is not None)
+        return self.poll()
+
     def check(self, phase: str) -> None:
         """Do nothing while the server runs.
 

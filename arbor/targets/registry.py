@@ -14,6 +14,7 @@ _TARGETS = {
     "command": ("arbor.targets.command.target", "CommandTargetConfig", "CommandTarget"),
     "engine": ("arbor.targets.engine.target", "EngineTargetConfig", "EngineTarget"),
     "landscape": ("arbor.targets.landscape", "LandscapeConfig", "LandscapeTarget"),
+    "vllm": ("arbor.targets.vllm.target", "VllmTargetConfig", "VllmTarget"),
 }
 
 

@@ -10,6 +10,7 @@ from arbor.core.accuracy import Gate
 from arbor.events.errors import InvalidInputError
 from arbor.events.types import AccuracySample, PassKind
 from arbor.targets.accuracy_passes import PassPlan, looks_of, matching_ratio, run_passes
+from arbor.targets.distance import prompt_distance
 from arbor.targets.engine.accuracy_prompts import (
     CheckSettings,
     Prompts,
@@ -96,11 +97,12 @@ class AccuracyCheck:
             return PassPlan(
                 kind=kind,
                 lengths=[len(sequence) for sequence in prompts.sequences],
-                reference=expected[name],
                 batch=batch,
                 looks=looks_of(len(prompts.sequences), first, is_whole=is_whole),
                 score=lambda start, stop: prompts.score(server, start, stop, batch),
-                likeliest=lambda index: prompts.likeliest(index, self._successors),
+                compare=lambda index, found: prompt_distance(
+                    expected[name][index], found, prompts.likeliest(index, self._successors)
+                ),
             )
 
         return (

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,15 @@ MIXES = {
     "long_outputs": Mix(prompt_ratio=0.5, output_ratio=2.0),
 }
 """Workloads by name; the standard one has no name."""
+
+
+class Prompted(Protocol):
+    """Anything with a prompt."""
+
+    @property
+    def prompt(self) -> tuple[int, ...]:
+        """Token ids."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -107,7 +116,7 @@ def build_trace(
     return tuple(requests)
 
 
-def shared_prefix_tokens(trace: Sequence[TraceRequest]) -> int:
+def shared_prefix_tokens(trace: Sequence[Prompted]) -> int:
     """Return the prompt tokens that an ideal prefix cache takes from other requests of a trace.
 
     In sorted order every prompt shares most with its neighbour, so the sum of what neighbours
