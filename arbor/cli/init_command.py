@@ -40,11 +40,15 @@ def command_campaign(line: CommandLine, file: str) -> str:
         + "target: command\n"
         + "target_config:\n"
         + "  launch:\n"
-        + "    # no shell: every item is one word. ${port} and ${host} are Arbor's, others are knobs\n"
+        + "    # no shell: every item is one word; ${port} and ${host} are Arbor's, others knobs\n"
         + comments(remarks, 4)
         + "    command:\n"
         + listed
-        + ("    env:\n" + block({n: t.replace("${", "$${") for n, t in env.items()}, 6) if env else "")
+        + (
+            "    env:\n" + block({n: t.replace("${", "$${") for n, t in env.items()}, 6)
+            if env
+            else ""
+        )
         + "    limit_s: 120          # until it is healthy\n"
         + "  health:\n"
         + "    path: /health         # answered with status 200 when requests are welcome\n"
@@ -98,7 +102,7 @@ def plain_text(value: object) -> str:
 def _actions(knobs: list[str]) -> str:
     first = knobs[0] if knobs else "threads"
     return (
-        "  # what Arbor may try; without actions there is nothing to do. Each needs set or search:\n"
+        "  # what Arbor may try; without actions there is nothing to do. Each sets or searches:\n"
         "  actions: []\n"
         f"  # - id: {first}\n"
         f"  #   search: {{{first}: {{low: 1, high: 16}}}}     # or choices: [1, 2, 4]\n"

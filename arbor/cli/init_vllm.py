@@ -27,7 +27,7 @@ _SHORT = {
 
 def is_vllm(line: CommandLine) -> bool:
     """Return whether a command starts vLLM's server."""
-    return line.words[1:2] == ("serve",) and line.program == "vllm" or _MODULE in line.words[:3]
+    return (line.words[1:2] == ("serve",) and line.program == "vllm") or _MODULE in line.words[:3]
 
 
 def vllm_campaign(line: CommandLine, file: str) -> str:

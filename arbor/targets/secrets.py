@@ -5,9 +5,7 @@ import re
 from collections.abc import Iterable
 
 # TOKENIZERS_PARALLELISM, VLLM_USE_FASTOKENS and ..._TOKEN_THRESHOLD are no secrets
-_SECRET_NAME = re.compile(
-    r"KEY|SECRET|PASSWORD|TOKEN(?!IZER|S|_THRESHOLD)", re.IGNORECASE
-)
+_SECRET_NAME = re.compile(r"KEY|SECRET|PASSWORD|TOKEN(?!IZER|S|_THRESHOLD)", re.IGNORECASE)
 _MIN_LENGTH = 8
 _HIDDEN = "***"
 

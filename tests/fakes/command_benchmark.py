@@ -40,12 +40,12 @@ def main(port: int, seed: int, num_requests: int, mode: str = "json") -> None:
         "request_rate": "inf",
         "ttft": 1.5,
     }
-    print("Starting benchmark {not json")
+    lines = ["Starting benchmark {not json"]
     if mode == "text":
-        print(f"Successful requests: {good:,}\nFailed requests: {num_requests - good}")
+        lines += [f"Successful requests: {good:,}", f"Failed requests: {num_requests - good}"]
     elif mode != "silent":
-        print(json.dumps(result, indent=2))
-    print("done")
+        lines.append(json.dumps(result, indent=2))
+    sys.stdout.write("\n".join((*lines, "done", "")))
 
 
 if __name__ == "__main__":

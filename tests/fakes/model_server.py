@@ -1,7 +1,7 @@
 """A program with the interface of a server of models: speed, numbers and faults by its options.
 
-Run as ``python model_server.py --port PORT [options]``. A text has the next token that a hash of it
-says, so equal texts have equal answers; ``--bits`` below 16 disturbs the numbers.
+Run as ``python model_server.py --port PORT [options]``. The token after a text follows
+from its hash, so equal texts have equal answers; ``--bits`` below 16 disturbs the numbers.
 """
 
 import argparse
@@ -49,10 +49,15 @@ class Model:
     def logprobs(self, text: str) -> list[float]:
         """Return the log-probs of the vocabulary after a text."""
         digest = hashlib.sha256(text.encode()).digest()
-        logits = [6.0 * ((digest[i % 32] * (i + 7)) % 251) / 251 for i in range(len(VOCABULARY))]
+        places = range(len(VOCABULARY))
+        # the last term tells equal ones apart
+        logits = [6.0 * ((digest[i % 32] * (i + 7)) % 251) / 251 + 7e-4 * i for i in places]
         if self.options.bits < 16:
-            scale = 0.002 if self.options.bits >= 8 else 4.0
-            logits = [x + scale * math.sin(9.7 * i + digest[0]) for i, x in enumerate(logits)]
+            scale, best = (0.05 if self.options.bits >= 8 else 4.0), max(logits)
+            logits = [
+                x - scale * abs(math.sin(9.7 * i + digest[0])) * (scale > 1 or x < best)
+                for i, x in enumerate(logits)
+            ]
         total = math.log(sum(map(math.exp, logits)))
         return [x - total for x in logits]
 
@@ -78,7 +83,7 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         """Say nothing."""
 
-    def do_GET(self) -> None:  # noqa: N802 - the library's name
+    def do_GET(self) -> None:
         """Answer questions about the server."""
         chosen = self.model.options
         if chosen.fault == "unhealthy" and self.model.counters["requests"] > 3:
@@ -96,7 +101,7 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self._send(404, b"no such page")
 
-    def do_POST(self) -> None:  # noqa: N802 - the library's name
+    def do_POST(self) -> None:
         """Answer completions, and start and stop the profiler."""
         length = int(self.headers.get("Content-Length", 0))
         body = json.loads(self.rfile.read(length) or b"{}")
@@ -203,8 +208,9 @@ def main(words: list[str]) -> None:
         sys.exit("CUDA error: out of memory")
     if chosen.fault == "flood":
         for index in range(40_000):
-            print("x" * 100, index, flush=False)
-    print(f"threads = {chosen.threads}, turbo = {chosen.turbo}", flush=True)
+            sys.stdout.write(f"{'x' * 100} {index}\n")
+    sys.stdout.write(f"threads = {chosen.threads}, turbo = {chosen.turbo}\n")
+    sys.stdout.flush()
     Handler.model = Model(chosen)
     Server((chosen.host, chosen.port), Handler).serve_forever()
 

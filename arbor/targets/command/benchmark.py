@@ -14,8 +14,8 @@ from arbor.targets.command.prompts import requests_of
 from arbor.targets.hardware import usable_cores
 from arbor.targets.load_window import RequestLoad, observe, play
 from arbor.targets.processor_clock import ProcessorClock
-from arbor.targets.prometheus import growth, parse_counters
 from arbor.targets.server_log import LogMark
+from arbor.targets.vllm.metrics import growth, read_counters
 
 
 def measure_window(
@@ -24,6 +24,7 @@ def measure_window(
     seed: int,
     num_requests: int,
     load: Load = STANDARD_LOAD,
+    *,
     metrics: str = "",
 ) -> WindowSample:
     """Play one window and return all that was seen.
@@ -162,7 +163,7 @@ def _count(output: Output, locator: str) -> int:
 
 
 def _counters(server: CommandServer, metrics: str) -> dict[str, float]:
-    return parse_counters(server.ask_text("benchmark", "GET", metrics)) if metrics else {}
+    return read_counters(server.ask_text("benchmark", "GET", metrics)) if metrics else {}
 
 
 def _now() -> float:

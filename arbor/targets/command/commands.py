@@ -14,7 +14,10 @@ from arbor.targets.secrets import is_secret_name
 def _as_text(value: Any) -> Any:
     """Return a number as YAML wrote it; a bare yes, no, on or off needs quotes."""
     if isinstance(value, bool):
-        raise ValueError(f"{value} is no word; put on, off, yes, no, true and false in quotes")
+        # pydantic makes a line of a ValueError alone
+        raise ValueError(  # noqa: TRY004
+            f"{value} is no word; put on, off, yes, no, true and false in quotes"
+        )
     return str(value) if isinstance(value, int | float) else value
 
 

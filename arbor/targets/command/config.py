@@ -151,33 +151,41 @@ def _unknown(where: str, names: frozenset[str], known: frozenset[str] | set[str]
 
 def _action_problems(config: CommandTargetConfig) -> Iterator[str]:
     ids = [action.id for action in config.actions]
-    has_greedy = isinstance(config.accuracy, LogprobAccuracy | AnswerAccuracy)
     for action in config.actions:
-        where = f"action {action.id}"
         if ids.count(action.id) > 1:
-            yield f"{where} is there twice; rename one"
-        if not action.set and not action.search:
-            yield f"{where} changes nothing; add set or search"
-        for knob in action.knobs():
-            if knob not in config.knobs:
-                yield f"{where} names {knob!r}, which is no knob"
-        for knob in sorted(set(action.set) & set(action.search)):
-            yield f"{where} sets and searches {knob!r}; keep one"
-        for knob, value in action.set.items():
-            yield from _value_problems(where, knob, value, config)
-        for knob, searched in action.search.items():
-            for value in searched.choices:
-                yield from _type_problems(where, knob, value, config)
-            if not searched.choices and not _is_number(config.knobs.get(knob)):
-                yield f"{where}: {knob!r} is no number; search it by choices"
+            yield f"action {action.id} is there twice; rename one"
         for other in sorted(set(action.unlocked_by) - set(ids)):
-            yield f"{where}: unlocked_by names {other!r}, which is no action"
-        if action.category != "all" and isinstance(config.profile, NoProfile):
-            yield f"{where}: category {action.category!r} needs a profile; add one or say all"
-        if action.is_exact and not has_greedy:
-            yield f"{where} claims to be exact, which a score cannot show; say is_exact: false"
-        if action.counter and not config.metrics:
-            yield f"{where}: counter {action.counter!r} needs metrics, the path of the counters"
+            yield f"action {action.id}: unlocked_by names {other!r}, which is no action"
+        yield from _change_problems(action, config)
+        yield from _claim_problems(action, config)
+
+
+def _change_problems(action: Action, config: CommandTargetConfig) -> Iterator[str]:
+    where = f"action {action.id}"
+    if not action.set and not action.search:
+        yield f"{where} changes nothing; add set or search"
+    for knob in action.knobs():
+        if knob not in config.knobs:
+            yield f"{where} names {knob!r}, which is no knob"
+    for knob in sorted(set(action.set) & set(action.search)):
+        yield f"{where} sets and searches {knob!r}; keep one"
+    for knob, value in action.set.items():
+        yield from _value_problems(where, knob, value, config)
+    for knob, searched in action.search.items():
+        for value in searched.choices:
+            yield from _type_problems(where, knob, value, config)
+        if not searched.choices and not _is_number(config.knobs.get(knob)):
+            yield f"{where}: {knob!r} is no number; search it by choices"
+
+
+def _claim_problems(action: Action, config: CommandTargetConfig) -> Iterator[str]:
+    where = f"action {action.id}"
+    if action.category != "all" and isinstance(config.profile, NoProfile):
+        yield f"{where}: category {action.category!r} needs a profile; add one or say all"
+    if action.is_exact and not isinstance(config.accuracy, LogprobAccuracy | AnswerAccuracy):
+        yield f"{where} claims to be exact, which a score cannot show; say is_exact: false"
+    if action.counter and not config.metrics:
+        yield f"{where}: counter {action.counter!r} needs metrics, the path of the counters"
 
 
 def _value_problems(

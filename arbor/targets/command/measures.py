@@ -77,9 +77,10 @@ class Results(Value):
 
 
 class CommandLoad(TimedCommand):
-    """Windows that a program plays; it gets ``${seed}``, ``${num_requests}``,
-    ``${concurrency}``, ``${workload}`` and ``${output}``, a file that is read in the place of
-    what it prints if it is there.
+    """Windows that a program plays.
+
+    It gets ``${seed}``, ``${num_requests}``, ``${concurrency}``, ``${workload}`` and
+    ``${output}``, a file that is read in the place of what it prints if it is there.
     """
 
     kind: Literal["command"]

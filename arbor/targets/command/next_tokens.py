@@ -17,7 +17,7 @@ from arbor.targets.base import ServerFailedError
 from arbor.targets.command.measures import LogprobAccuracy
 from arbor.targets.command.process import CommandServer
 from arbor.targets.command.prompts import words
-from arbor.targets.distance import Scores
+from arbor.targets.distance import Scores, prompt_distance
 
 # Seeds of the texts, far from those of windows.
 _SEED, _LONG_SEED = 2_000_000_000, 2_100_000_000
@@ -97,7 +97,6 @@ class NextTokenCheck:
             return PassPlan(
                 kind=kind,
                 lengths=texts.lengths,
-                reference=[_scores(row, row, _ABSENT_BASELINE) for row in rows],
                 batch=batch,
                 looks=looks_of(len(texts.texts), first, is_whole=is_whole),
                 score=lambda start, stop: [
@@ -108,6 +107,9 @@ class NextTokenCheck:
                         strict=True,
                     )
                 ],
+                compare=lambda index, scores: prompt_distance(
+                    _scores(rows[index], rows[index], _ABSENT_BASELINE), scores
+                ),
             )
 
         return run_passes(
@@ -248,7 +250,7 @@ def _scores(
         "top1": [_number(row[0][0]) for row in filled],
         # what is not listed is at most as likely as the last that is
         "logprobs": [
-            dict((token, value) for token, value in row).get(target, row[-1][1])
+            {token: value for token, value in row}.get(target, row[-1][1])
             for row, target in zip(found, targets, strict=True)
         ],
     }

@@ -11,18 +11,19 @@ from arbor.core.accuracy import Gate
 from arbor.core.distances import Interval, cluster_interval, least_radius, summarise
 from arbor.events.types import AccuracySample, TaskScore
 from arbor.targets.base import ServerFailedError
-from arbor.targets.command.locators import NotFoundInOutputError
+from arbor.targets.command.locators import NotFoundInOutputError, Output
 from arbor.targets.command.measures import CommandAccuracy
 from arbor.targets.command.process import CommandServer
 from arbor.targets.command.programs import run_command
 
 _ALPHA = 0.05
-_NO_ITEMS = "fewer than two problems give no interval"
 
 
 class ScoreCheck:
-    """Runs the program on servers. Without distances of tokens, what it finds is accepted only
-    under ``gate.required_passes: []``.
+    """Runs the program on servers.
+
+    Without distances of tokens, what it finds is accepted only under
+    ``gate.required_passes: []``.
 
     Args:
         settings: the program, and where its score stands.
@@ -76,25 +77,27 @@ class ScoreCheck:
 
     def _run(self, server: CommandServer) -> dict[str, Any]:
         """Return ``score``, ``num_items`` and ``items``, which may be None."""
-        settings = self._settings
         ended = run_command(
-            settings, server.values, server.folder, "accuracy", "the accuracy command"
+            self._settings, server.values, server.folder, "accuracy", "the accuracy command"
         )
         try:
-            if settings.items is not None:
-                items = [_share(item) for item in ended.output.find(settings.items)]
-                number, score = len(items), statistics.fmean(items) if items else math.nan
-                found = {"score": score, "num_items": number, "items": items}
-            else:
-                number = round(ended.output.number(str(settings.num_items)))
-                score = _share(ended.output.number(str(settings.score)))
-                found = {"score": score, "num_items": number, "items": None}
-            if number < 2:
-                raise NotFoundInOutputError(_NO_ITEMS)
+            return self._found(ended.output)
         except (NotFoundInOutputError, TypeError, ValueError) as error:
             message = f"the accuracy command printed no score: {error}"
             raise ServerFailedError("accuracy", message) from error
-        return found
+
+    def _found(self, output: Output) -> dict[str, Any]:
+        settings = self._settings
+        items: list[float] | None = None
+        if settings.items is not None:
+            items = [_share(item) for item in output.find(settings.items)]
+            number, score = len(items), statistics.fmean(items or [0.0])
+        else:
+            number = round(output.number(str(settings.num_items)))
+            score = _share(output.number(str(settings.score)))
+        if number < 2:
+            raise NotFoundInOutputError("fewer than two problems give no interval")
+        return {"score": score, "num_items": number, "items": items}
 
 
 def _share(value: Any) -> float:

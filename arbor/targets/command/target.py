@@ -136,7 +136,7 @@ class CommandTarget:
             ServerFailedError: the server or the benchmark failed, hung, or completed nothing.
         """
         settings, metrics = self.config.benchmark, self.config.metrics
-        return measure_window(_own(server), settings, seed, num_requests, load, metrics)
+        return measure_window(_own(server), settings, seed, num_requests, load, metrics=metrics)
 
     def reference(self, server: Server) -> bytes:
         """Return the baseline's distributions, answers or score.

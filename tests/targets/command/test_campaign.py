@@ -73,8 +73,10 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> MemoryLog:
     directory = tmp_path_factory.mktemp("campaign")
     target = small_target(
         # the liar does not tell of its threads, so nothing proves them
-        actions=[a | {"search": {"threads": {"low": 2, "high": 3}}} if a["id"] == "liar" else a
-                 for a in ACTIONS],
+        actions=[
+            a | {"search": {"threads": {"low": 2, "high": 3}}} if a["id"] == "liar" else a
+            for a in ACTIONS
+        ],
         accuracy={
             "kind": "logprobs",
             "num_prompts": 8,
@@ -148,4 +150,3 @@ def test_failed_requests_are_no_gain(log: MemoryLog) -> None:
 def test_the_campaign_went_on_to_its_end(log: MemoryLog) -> None:
     [end] = _of_kind(log, CampaignEnded)
     assert end.node_id
-

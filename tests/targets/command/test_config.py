@@ -18,7 +18,10 @@ def action(**fields: Any) -> dict[str, Any]:
 def test_actions_become_templates() -> None:
     fields = {
         "set": {"bits": 8},
-        "search": {"threads": {"low": 1, "high": 8, "log": True}, "fault": {"choices": ["a", "b"]}},
+        "search": {
+            "threads": {"low": 1, "high": 8, "log": True},
+            "fault": {"choices": ["a", "b"]},
+        },
         "requires": {"turbo": [True]},
         "conflicts": {"deaf": [True]},
         "layer": "kernel",

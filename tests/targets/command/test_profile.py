@@ -9,6 +9,7 @@ import pytest
 
 from arbor.events.types import Edit
 from arbor.targets.base import ServerFailedError
+from arbor.targets.vllm.metrics import read_counters
 from tests.contracts.target import Bench
 from tests.targets.command.small import small_target
 from tests.targets.profiles.traces import GEMM, kernel
@@ -21,7 +22,7 @@ def program(code: str, *words: str, **fields: Any) -> dict[str, Any]:
 
 
 def test_a_program_prints_shares_while_a_load_is_played(tmp_path: Path) -> None:
-    code = "import time;time.sleep(0.3);print('{\"time\": {\"io\": 3, \"math\": 1}}')"
+    code = 'import time;time.sleep(0.3);print(\'{"time": {"io": 3, "math": 1}}\')'
     target = small_target(profile=program(code, shares="time"), actions=[])
     with Bench(target, tmp_path).serve() as server:
         before = _tokens(server)
@@ -42,7 +43,7 @@ def test_a_program_writes_a_trace(tmp_path: Path) -> None:
     ("settings", "message"),
     [
         (program("print('[1]')"), "shares are no object"),
-        (program("print('{\"a\": -1, \"b\": 3}')"), "none may be negative"),
+        (program('print(\'{"a": -1, "b": 3}\')'), "none may be negative"),
         (program("print('nothing')"), "no JSON object"),
         (program("raise SystemExit(3)"), "the profile command ended with exit code 3"),
         (program("pass", format="torch"), "holds no trace"),
@@ -74,4 +75,4 @@ def test_a_load_that_fails_meanwhile_is_told(tmp_path: Path) -> None:
 
 
 def _tokens(server: Any) -> float:
-    return float(server.ask_text("test", "GET", "/metrics").split("fake_tokens_total ")[1].split()[0])
+    return read_counters(server.ask_text("test", "GET", "/metrics"))["fake_tokens_total"]
