@@ -250,7 +250,7 @@ def _scores(
         "top1": [_number(row[0][0]) for row in filled],
         # what is not listed is at most as likely as the last that is
         "logprobs": [
-            {token: value for token, value in row}.get(target, row[-1][1])
+            dict(map(tuple, row)).get(target, row[-1][1])
             for row, target in zip(found, targets, strict=True)
         ],
     }

@@ -111,7 +111,7 @@ def test_a_flood_of_lines_is_cut(tmp_path: Path) -> None:
     with bench.serve(fault("flood")):
         files = [p for p in (tmp_path / "logs").iterdir() if p.name.startswith("server.log")]
         # the guard checks after each piece that it copies
-            assert sum(p.stat().st_size for p in files) <= 2 * 2**16
+        assert sum(p.stat().st_size for p in files) <= 2 * 2**16
 
 
 def test_a_server_that_is_not_healthy_any_more(tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ def test_a_value_stays_one_word() -> None:
 
 
 def test_a_shell_gets_values_as_variables() -> None:
-    shell = command(command='printf "<%s>" "${name}" "${port}"', shell=True)
+    fields = {"command": 'printf "<%s>" "${name}" "${port}"', "shell": True}
+    shell = command(**fields)
     env = shell.environment({"name": EVIL, "port": 8000})
     done = subprocess.run(shell.argv({}), env=env, capture_output=True, text=True, check=True)
     assert done.stdout == f"<{EVIL}><8000>"
