@@ -99,6 +99,11 @@ class CommandTargetConfig(Value):
     accuracy: Accuracy
     profile: ProfileSource = NoProfile()
     actions: tuple[Action, ...] = ()
+    num_devices: int = Field(default=0, ge=0)
+    """Accelerators that a server needs."""
+    max_servers: int = Field(default=3, ge=1)
+    """Servers that fit beside each other: two arms of a comparison, and one of a specialist. With
+    one or two, arms are started in turn."""
     request_limit_s: float = Field(default=60.0, gt=0)
     """Of one request that is not part of a window."""
 

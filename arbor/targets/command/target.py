@@ -3,7 +3,7 @@
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
@@ -58,7 +58,7 @@ class CommandTarget:
         self._starter = CommandStarter(config, choose_port)
 
     def check(self, hardware: Hardware) -> None:  # noqa: ARG002 - the commands know their machine
-        """Check that the programs and the folder are there before anything starts.
+        """Check that programs, folder and actions are there before anything starts.
 
         Raises:
             InvalidInputError: one is missing.
@@ -74,6 +74,10 @@ class CommandTarget:
                     f"target command: {name}: program {program!r} was not found in PATH or "
                     f"{folder}; install it, or write its whole path"
                 )
+        if not self.config.actions:
+            raise InvalidInputError(
+                "target command: there are no actions; add what may be tried (docs/targets.md)"
+            )
 
     def create_workspace(self, path: Path) -> None:
         """Write the knobs at the baseline's values, and how the server is started."""
@@ -168,6 +172,14 @@ class CommandTarget:
     def default_num_requests(self) -> int:
         """Return the configured number of requests."""
         return self.config.benchmark.num_requests
+
+    def max_servers(self) -> int:
+        """Return how many servers the bench may keep up, beside one of a specialist."""
+        return min(self.config.max_servers - 1, 2)
+
+    def num_devices(self, config: Mapping[str, Scalar]) -> int:  # noqa: ARG002 - knobs ask for none
+        """Return the accelerators that a server of a configuration needs."""
+        return self.config.num_devices
 
     @cached_property
     def _check(self) -> NextTokenCheck | AnswerCheck | ScoreCheck:

@@ -108,6 +108,9 @@ class Api:
     async def _completions(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         self._num_requests += 1
+        if fault("flood") is not None and self._num_requests == 1:
+            for number in range(_FLOOD_LINES):
+                say(f"line {number} of a flood " + "x" * 200)
         every = fault("fail_streams") if body.get("stream") else None
         if (every := every or fault("fail_every")) and self._num_requests % every == 0:
             return web.json_response({"error": {"message": "no"}}, status=500)
@@ -175,9 +178,9 @@ class Api:
         if top := body.get("logprobs"):
             before, tops, values = list(prompt), [], []
             for token in answer:
-                likely = dict(list(model.logprobs(before).items())[:top])
-                tops.append({f"token_id:{t}": v for t, v in likely.items()})
-                values.append(likely[token])
+                best = dict(list(model.logprobs(before).items())[:top])
+                tops.append({f"token_id:{t}": v for t, v in best.items()})
+                values.append(best[token])
                 before.append(token)
             tokens = [f"token_id:{token}" for token in answer]
             choice["logprobs"] = {
@@ -206,9 +209,6 @@ def serve(given: Namespace) -> int:
     """Serve until a signal; the exit code otherwise."""
     say(f"  version {VERSION}")
     say_arguments(given)
-    if fault("flood") is not None:
-        for number in range(_FLOOD_LINES):
-            say(f"line {number} of a flood " + "x" * 200)
     if not (Path(given.model) / "config.json").exists():
         say_traceback(f"OSError: {given.model} does not appear to have a file named config.json")
         return 1

@@ -6,9 +6,10 @@ import pytest
 
 from arbor.events.errors import InvalidInputError
 from arbor.events.types import Edit, Parameter
+from arbor.targets.base import CrowdedTarget
 from arbor.targets.registry import create_target
 from tests.contracts.target import HARDWARE
-from tests.targets.command.small import SMALL, small
+from tests.targets.command.small import SMALL, small, small_target
 
 
 def action(**fields: Any) -> dict[str, Any]:
@@ -116,3 +117,15 @@ def test_a_missing_folder_is_told_before_anything_starts() -> None:
     target = create_target("command", SMALL | {"folder": "/no/such/folder"})
     with pytest.raises(InvalidInputError, match="folder /no/such/folder does not exist"):
         target.check(HARDWARE)
+
+
+def test_a_campaign_without_actions_is_not_started() -> None:
+    target = create_target("command", SMALL | {"actions": []})
+    with pytest.raises(InvalidInputError, match="there are no actions; add what may be tried"):
+        target.check(HARDWARE)
+
+
+def test_servers_that_share_little_memory_are_started_in_turn() -> None:
+    assert [small_target(max_servers=number).max_servers() for number in (1, 2, 3, 9)] == [0, 1, 2, 2]
+    assert isinstance(small_target(), CrowdedTarget)
+    assert small_target(num_devices=2).num_devices({}) == 2

@@ -232,9 +232,7 @@ def test_a_device_that_others_use(ward: Any, tmp_path: Path) -> None:
     assert diagnose(crashed(error)).cause == "device_busy"
 
 
-def test_a_device_of_our_own_servers(
-    make_config: MakeConfig, tmp_path: Path
-) -> None:
+def test_a_device_of_our_own_servers(make_config: MakeConfig, tmp_path: Path) -> None:
     device = DeviceFile(tmp_path / "device")
     config = make_config(env={"FAKE_VLLM_DEVICE": str(device.path)}, memory_limit_s=0.1)
     target = VllmTarget(config, devices=Devices(frozenset({0}), device))

@@ -28,13 +28,11 @@ from tests.targets.vllm.test_bad_input import engines
 E = TypeVar("E", bound=Event)
 
 # what breaks which action
-FAULTS = ",".join(
-    (
-        "die_at_start@use_inductor_graph_partition",
-        "die_after:20@VLLM_USE_FASTOKENS",
-        "garbage@VLLM_USE_RUST_FRONTEND",
-        "fail_streams:3@VLLM_CPU_ATTN_SPLIT_KV",
-    )
+FAULTS = (
+    "die_at_start@use_inductor_graph_partition,"
+    "die_after:20@VLLM_USE_FASTOKENS,"
+    "garbage@VLLM_USE_RUST_FRONTEND,"
+    "fail_streams:3@VLLM_CPU_ATTN_SPLIT_KV"
 )
 ACTIONS = (
     "compiled",
