@@ -1,12 +1,14 @@
 """Targets are found by name, and their options are checked."""
 
+from typing import Any
+
 import pytest
 
 from arbor.events.errors import InvalidInputError
 from arbor.targets.registry import create_target, target_names
 
 # what a target cannot do without
-NEEDED = {
+NEEDED: dict[str, dict[str, Any]] = {
     "command": {"launch": {"command": "run ${port}"}, "accuracy": {"kind": "logprobs"}},
     "vllm": {"model": "/models/some"},
 }

@@ -126,6 +126,11 @@ def test_a_campaign_without_actions_is_not_started() -> None:
 
 
 def test_servers_that_share_little_memory_are_started_in_turn() -> None:
-    assert [small_target(max_servers=number).max_servers() for number in (1, 2, 3, 9)] == [0, 1, 2, 2]
+    assert [small_target(max_servers=number).max_servers() for number in (1, 2, 3, 9)] == [
+        0,
+        1,
+        2,
+        2,
+    ]
     assert isinstance(small_target(), CrowdedTarget)
     assert small_target(num_devices=2).num_devices({}) == 2

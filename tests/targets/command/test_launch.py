@@ -27,7 +27,7 @@ def test_a_server_starts_from_its_files(tmp_path: Path) -> None:
 
     def threads() -> int:
         try:
-            with urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310 - our own
+            with urllib.request.urlopen(address, timeout=5) as answer:
                 told: int = json.load(answer)["settings"][0]["threads"]
                 return told
         except OSError:

@@ -1,7 +1,7 @@
 """The command target keeps the contract of a target."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -124,7 +124,7 @@ RESULTS = {
 }
 
 
-def load(mode: str, results: dict[str, object], limit_s: float = 60) -> dict[str, object]:
+def load(mode: str, results: Mapping[str, object], limit_s: float = 60) -> dict[str, object]:
     return {
         "kind": "command",
         "command": [

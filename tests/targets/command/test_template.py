@@ -3,11 +3,11 @@
 import pytest
 
 from arbor.events.errors import InvalidInputError
-from arbor.targets.command.template import placeholders, render, render_file
+from arbor.targets.command.template import Values, placeholders, render, render_file
 
 
 def test_names_are_filled_in_once() -> None:
-    values = {"a": "${b}", "b": 2, "c": True}
+    values: Values = {"a": "${b}", "b": 2, "c": True}
     assert render("x-${a}-${b}-${c}", values) == "x-${b}-2-true"
     assert placeholders("${a} $b $$ ${c}") == {"a", "c"}
 
@@ -23,7 +23,7 @@ def test_an_unknown_name_is_told_the_known_ones() -> None:
 
 
 def test_values_in_json_and_yaml_are_quoted() -> None:
-    values = {"name": 'a"b: c', "on": False, "ratio": 0.5}
+    values: Values = {"name": 'a"b: c', "on": False, "ratio": 0.5}
     text = '{"name": ${name}, "on": ${on}, "ratio": ${ratio}}'
     assert render_file("c.json", text, values) == (
         '{"name": "a\\"b: c", "on": false, "ratio": 0.5}'
