@@ -17,6 +17,7 @@ from arbor.targets.command.measures import (
     Benchmark,
     CommandLoad,
     CommandProfile,
+    HttpProfile,
     LogprobAccuracy,
     NoProfile,
     OpenAiLoad,
@@ -132,6 +133,8 @@ def _problems(config: CommandTargetConfig) -> Iterator[str]:
         yield from _unknown("benchmark", config.benchmark.names(), known | WINDOW_NAMES)
     if isinstance(config.profile, CommandProfile):
         yield from _unknown("profile", config.profile.names(), known | {"output"})
+    if isinstance(config.profile, HttpProfile):
+        yield from _unknown("profile.traces", placeholders(config.profile.traces), known)
     if isinstance(config.accuracy, TimedCommand):
         yield from _unknown("accuracy", config.accuracy.names(), known | {"output"})
     yield from _action_problems(config)

@@ -70,6 +70,7 @@ COMMAND_LOAD = {
             {"benchmark": {**COMMAND_LOAD, "command": "run ${request_rate}"}},
             r"benchmark asks for \$\{request_rate\}",
         ),
+        ({"profile": {"kind": "http", "traces": "${tmp}"}}, r"profile\.traces asks for \$\{tmp\}"),
         (action(), "action one changes nothing"),
         (action(set={"thread": 2}), "action one names 'thread', which is no knob"),
         (action(set={"threads": 1}), "'threads' is 1 in the baseline already"),
