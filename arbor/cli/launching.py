@@ -33,6 +33,15 @@ exec "$python" -m arbor.targets.engine.server \\
 """
 
 
+def _command(_target: Target) -> str:
+    python = shlex.quote(sys.executable or "python3")
+    return f"""\
+python=${{PYTHON:-{python}}}
+export HOST="${{HOST:-127.0.0.1}}" PORT="${{PORT:-8000}}"
+exec "$python" -m arbor.targets.command "$here"
+"""
+
+
 def _vllm(target: Target) -> str:
     installation: Installation = getattr(target, "installation")  # noqa: B009 - of its class only
     interpreter = interpreter_of(installation.command) or ("python3",)
@@ -57,6 +66,7 @@ exit 1
 
 
 _SCRIPTS: dict[str, Callable[[Target], str]] = {
+    "command": _command,
     "engine": _engine,
     "landscape": _simulated,
     "vllm": _vllm,

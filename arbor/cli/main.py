@@ -14,6 +14,7 @@ from arbor.cli.console import say, show_error
 from arbor.cli.doctor import doctor
 from arbor.cli.events import events
 from arbor.cli.export import export
+from arbor.cli.init import init
 from arbor.cli.plan import plan
 from arbor.cli.recheck import recheck
 from arbor.cli.report import report
@@ -50,6 +51,7 @@ def version() -> None:
 
 
 COMMANDS = (
+    init,
     run.run,
     run.resume,
     control.pause,

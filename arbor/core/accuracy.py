@@ -171,7 +171,7 @@ class MeasuredEverywhere:
     def violation(self, sample: AccuracySample, gate: Gate) -> str | None:
         """Return the passes that are missing, or have no interval, or too short intervals."""
         if not any(each.prompts for each in sample.passes):
-            return "no tokens were compared"
+            return None if _has_score_alone(sample, gate) else "no tokens were compared"
         found = {each.kind for each in sample.passes if each.prompts}
         missing = [kind for kind in gate.settings.required_passes if kind not in found]
         single = [each.kind for each in sample.passes if len(each.prompts) == 1]
@@ -210,6 +210,12 @@ def outlook(sample: AccuracySample, gate: Gate) -> Verdict | None:
     if any(rule.is_lost(sample, gate) for rule in RULES):
         return "fails"
     return None if violations(sample, gate) else "holds"
+
+
+def _has_score_alone(sample: AccuracySample, gate: Gate) -> bool:
+    """Return whether a task's score was asked for in the place of any pass, and is there."""
+    is_asked = not gate.settings.required_passes and not gate.claims_exact
+    return is_asked and sample.task is not None and sample.task.num_items > 1
 
 
 def _judged(sample: AccuracySample) -> tuple[AccuracyPass, ...]:

@@ -83,8 +83,10 @@ def run_passes(
     return summary(passes)
 
 
-def matching_ratio(expected: Sequence[Sequence[int]], found: Sequence[Sequence[int]]) -> float:
-    """Return the share of equal tokens; one that is missing differs.
+def matching_ratio(
+    expected: Sequence[Sequence[object]], found: Sequence[Sequence[object]]
+) -> float:
+    """Return the share of equal tokens, or of words; one that is missing differs.
 
     Raises:
         ValueError: the numbers of answers differ, or there are no tokens.

@@ -32,6 +32,8 @@ class HttpServer:
         self.host = host
         self.port = port
         self._request_limit_s = request_limit_s
+        # a child's report is read by one thread at a time
+        self._blaming = threading.Lock()
 
     def ask(self, phase: str, method: str, path: str, body: Any = None) -> Any:
         """Return the JSON answer to a request; None when the answer is empty.
@@ -65,16 +67,19 @@ class HttpServer:
             return self.exchange(method, path, body, limit_s)
         except TimeoutError as error:
             message = f"{path} was not answered within {limit_s:g} s"
-            raise self.child.failure(phase, message) from error
+            with self._blaming:
+                failure = self.child.failure(phase, message)
+            raise failure from error
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise self.failure(phase, f"{path} failed: {error}") from error
 
     def failure(self, phase: str, message: str) -> ServerFailedError:
         """Return an error with the server's end and log, if it ended."""
-        with suppress(ServerFailedError):
-            # a dying server drops its connections before it is gone
-            self.child.wait_ready(lambda: False, _DEATH_NOTICE_S)
-        return self.child.failure(phase, message)
+        with self._blaming:
+            with suppress(ServerFailedError):
+                # a dying server drops its connections before it is gone
+                self.child.wait_ready(lambda: False, _DEATH_NOTICE_S)
+            return self.child.failure(phase, message)
 
     @contextmanager
     def time_limit(self, phase: str, limit_s: float) -> Iterator[None]:

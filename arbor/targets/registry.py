@@ -11,6 +11,7 @@ from arbor.targets.base import Target
 
 # name -> module, configuration model, class
 _TARGETS = {
+    "command": ("arbor.targets.command.target", "CommandTargetConfig", "CommandTarget"),
     "engine": ("arbor.targets.engine.target", "EngineTargetConfig", "EngineTarget"),
     "landscape": ("arbor.targets.landscape", "LandscapeConfig", "LandscapeTarget"),
     "vllm": ("arbor.targets.vllm.target", "VllmTargetConfig", "VllmTarget"),

@@ -27,6 +27,10 @@ def _problem(sample: AccuracySample) -> str | None:
         greedy_match_ratio=sample.greedy_match_ratio,
         task_name=sample.task.name if sample.task is not None else None,
     )
+    prompts = [prompt for each in sample.passes for prompt in each.prompts]
+    if sample.task is not None and not any(prompt.num_baseline_task_hits for prompt in prompts):
+        # a program of its own scored it: no prompt tells of it
+        expected = expected.model_copy(update={"task": sample.task})
     found = sample.model_dump(mode="json")
     text = difference(expected.model_dump(mode="json"), found, "accuracy")
     return None if text is None else f"{text}, as its prompts give"

@@ -42,7 +42,7 @@ def refused(*arguments: str | Path, **changes: str) -> str:
         ({"seed": "many"}, "seed: Input should be a valid integer"),
         ({"budget": {"wall": "10x"}}, "'10x' is no duration"),
         ({"search": {"parallel": 0}}, "search.parallel"),
-        ({"target": "nope"}, "unknown target 'nope'; known targets: engine"),
+        ({"target": "nope"}, "unknown target 'nope'; known targets: command, engine"),
         ({"target": "landscape", "target_config": {"sed": 1}}, "target landscape: sed"),
         ({"target_config": {"model": "/no/such/model"}}, "model folder /no/such/model"),
     ],
