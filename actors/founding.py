@@ -1,16 +1,53 @@
-"""The first event of a campaign: the workspace's root, the catalog and the settings."""
+"""Before a campaign and its first event: what it needs, the workspace's root, the catalog."""
 
 import json
 
 from arbor import __version__
 from arbor.actors.journal import Journal
 from arbor.actors.place import Place
+from arbor.core.approval import require_known
 from arbor.core.campaign import Campaign
 from arbor.core.clock import Clock
+from arbor.core.measure.objective import require_workloads
 from arbor.events.base import canonical_json
 from arbor.events.campaign import CampaignStarted
 from arbor.events.log import EventLog
 from arbor.events.types import Hardware
+from arbor.targets.devices import catalog_of, devices_per_server, require_devices
+from arbor.targets.registry import create_target
+
+
+def num_server_devices(campaign: Campaign) -> int:
+    """Return the accelerators that every server of a campaign may take.
+
+    Raises:
+        InvalidInputError: the target is unknown, or its options are, or the limit is too low.
+    """
+    target = create_target(campaign.target, campaign.target_config)
+    return devices_per_server(target, campaign.search.max_server_devices)
+
+
+def require_machine(campaign: Campaign, hardware: Hardware) -> None:
+    """Check, before Ray starts on this machine, that a campaign can run here.
+
+    Raises:
+        InvalidInputError: it cannot; one line with the fix.
+    """
+    require_devices(hardware, num_server_devices(campaign))
+    require_ground(campaign, hardware)
+
+
+def require_ground(campaign: Campaign, hardware: Hardware) -> None:
+    """Check that a campaign can run on a machine whose accelerators Ray has counted.
+
+    Raises:
+        InvalidInputError: it cannot; one line with the fix.
+    """
+    limit = campaign.search.max_server_devices
+    target = create_target(campaign.target, campaign.target_config)
+    target.check(hardware)
+    require_workloads(campaign.measure.guards, target.workloads())
+    require_known(campaign.search.require_approval, catalog_of(target, hardware, limit))
 
 
 def found(
@@ -33,7 +70,7 @@ def found(
             target=campaign.target,
             target_config=canonical_json(json.loads(json.dumps(campaign.target_config))),
             settings=campaign.settings(),
-            actions=tuple(place.target.actions(hardware)),
+            actions=catalog_of(place.target, hardware, campaign.search.max_server_devices),
             hardware=hardware,
             root_commit=root,
             root_config=canonical_json(place.workspace.config(root)),

@@ -159,3 +159,17 @@ class QuickTarget(Protocol):
     def serve_quickly(self, worktree: Path, log_path: Path) -> AbstractContextManager[Server]:
         """Do what ``serve`` does, sooner where that is possible."""
         ...
+
+
+@runtime_checkable
+class DeviceTarget(Protocol):
+    """A target whose servers take accelerators; every other takes none."""
+
+    def num_devices(self, config: FlatConfig) -> int:
+        """Return the accelerators of one node that a server of a configuration takes."""
+        ...
+
+
+def num_devices_of(target: Target, config: FlatConfig) -> int:
+    """Return the accelerators that a server of a configuration takes; 0 for most targets."""
+    return target.num_devices(config) if isinstance(target, DeviceTarget) else 0
