@@ -18,6 +18,7 @@ from ray.exceptions import RayError
 from arbor.actors import ray_nodes
 from arbor.actors.bench import Bench
 from arbor.actors.crew import DispatchBoard
+from arbor.actors.founding import Ground
 from arbor.actors.journal import Journal
 from arbor.actors.keeper import Keeper, KeptLog
 from arbor.actors.processes import REACTORS
@@ -34,9 +35,8 @@ from arbor.core.campaign import Campaign
 from arbor.core.layout import CampaignDirectory
 from arbor.core.seats import SEAT_CPUS, Seats, plan_seats
 from arbor.events.choice import ActionDispatched
-from arbor.events.errors import ArborError, InvalidInputError, WaitTimeoutError
+from arbor.events.errors import ArborError, WaitTimeoutError
 from arbor.events.log import EventLog
-from arbor.events.types import Hardware
 
 START_TIMEOUT_S = 120.0
 """Processes of actors must be up within this."""
@@ -179,21 +179,20 @@ class Cluster:
                 f"{START_TIMEOUT_S:.0f} s; see the logs in {ray_log_folder()}"
             )
 
-    def inspect(self, campaign: Campaign) -> Hardware:
-        """Return the machine that the bench sits on, once it is fit for the campaign.
+    def lay_ground(self, campaign: Campaign) -> Ground:
+        """Return what the campaign starts from on the bench's machine, once that is fit for it.
 
         Raises:
-            InvalidInputError: it is not.
-            ArborError: the bench broke.
+            ArborError: it is not, or the bench broke.
         """
         try:
-            found = ray.get(self._actors[Bench.name].inspect.remote(campaign))
+            found = ray.get(self._actors[Bench.name].lay_ground.remote(campaign))
         except RayError as error:
             raise ArborError(f"{Bench.name} broke: {what_happened(error)}") from error
-        if isinstance(found, InvalidInputError):
+        if isinstance(found, ArborError):
             raise found
-        if not isinstance(found, Hardware):
-            raise ArborError(f"the bench described its machine by {type(found).__name__}")
+        if not isinstance(found, Ground):
+            raise ArborError(f"the bench answered {type(found).__name__}, expected its ground")
         return found
 
     def run(self) -> None:

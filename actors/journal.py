@@ -58,9 +58,7 @@ class Journal:
         self.catch_up()
         self._incarnation += 1
         self.append(
-            IncarnationStarted(
-                process_id=os.getpid(), host=socket.gethostname(), devices=devices
-            )
+            IncarnationStarted(process_id=os.getpid(), host=socket.gethostname(), devices=devices)
         )
         self.catch_up()
 

@@ -29,7 +29,7 @@ class Place:
         blobs: store for large bodies.
         directory: the campaign's directory.
         host: name under which leases are taken.
-        devices: accelerators that its servers use, by name; empty: the target takes none, or nobody
+        devices: accelerators that its servers use, by name; empty: it takes none, or nobody
             divides them.
     """
 

@@ -11,7 +11,7 @@ from structlog.typing import FilteringBoundLogger
 from arbor.actors.bench import Bench
 from arbor.actors.crew import DispatchBoard, build_specialist, specialist_name
 from arbor.actors.critic import Critic
-from arbor.actors.founding import require_ground
+from arbor.actors.founding import Ground, lay_ground, require_ground
 from arbor.actors.journal import Journal
 from arbor.actors.operations_log import operations_log
 from arbor.actors.orchestrator import Orchestrator
@@ -22,9 +22,8 @@ from arbor.core.clock import SystemClock
 from arbor.core.layout import CampaignDirectory
 from arbor.core.reactor import Reactor
 from arbor.events.blobs import BlobStore
-from arbor.events.errors import FencedError, InvalidInputError, LogError
+from arbor.events.errors import ArborError, FencedError, LogError
 from arbor.events.log import EventLog
-from arbor.events.types import Hardware
 from arbor.targets.base import Target
 from arbor.targets.devices import show_devices
 from arbor.targets.hardware import probe_hardware
@@ -104,14 +103,17 @@ class BenchProcess:
         """Return the process id."""
         return os.getpid()
 
-    def inspect(self, campaign: Campaign) -> Hardware | InvalidInputError:
-        """Return the machine that measurements will run on, or why the campaign cannot."""
+    def lay_ground(self, campaign: Campaign) -> Ground | ArborError:
+        """Return what the campaign starts from on this machine, or why it cannot."""
         try:
             hardware = probe_hardware()
             require_ground(campaign, hardware)
-        except InvalidInputError as error:
+            target = create_target(campaign.target, campaign.target_config)
+            return lay_ground(
+                place_for(self._directory, target, self._devices), campaign, hardware
+            )
+        except ArborError as error:
             return error
-        return hardware
 
     def run(self) -> None:
         """Answer requests until the campaign ends, or this incarnation is fenced."""

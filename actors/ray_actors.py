@@ -88,9 +88,7 @@ class BenchActor(BenchProcess):
 class SpecialistActor(SpecialistProcess):
     """A process for specialists."""
 
-    def __init__(
-        self, directory: str, campaign_id: str, where: str, *, is_borrower: bool
-    ) -> None:
+    def __init__(self, directory: str, campaign_id: str, where: str, *, is_borrower: bool) -> None:
         path = Path(directory)
         log = _kept_log(path, campaign_id)
         super().__init__(path, log, where, _own_devices(), is_borrower=is_borrower)

@@ -193,7 +193,7 @@ class Crew:
             journal.append(_health(str(error), ok=False))
 
     def _look_at_bench(self, journal: Journal) -> None:
-        """Note whether the bench has its seat; while Ray seeks one, idle specialists leave theirs."""
+        """Note whether the bench has its seat; while Ray seeks one, idle hands leave theirs."""
         if self._bench is None:
             return
         had_seat, self._has_bench_seat = self._has_bench_seat, is_standing(self._bench)

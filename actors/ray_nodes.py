@@ -44,9 +44,7 @@ def nodes() -> tuple[RayNode, ...]:
 def _node(row: Mapping[str, Any]) -> RayNode:
     node_id, resources = row["NodeID"], row["Resources"]
     name = f"{row['NodeManagerHostname']} ({node_id[:8]})"
-    room = NodeRoom(
-        name, int(resources.get("CPU", 0)), int(resources.get(DEVICE_RESOURCE, 0))
-    )
+    room = NodeRoom(name, int(resources.get("CPU", 0)), int(resources.get(DEVICE_RESOURCE, 0)))
     return RayNode(node_id, name, room)
 
 
@@ -59,7 +57,9 @@ def on_drivers_node() -> NodeAffinitySchedulingStrategy:
 
 
 def on_each(
-    where: Sequence[RayNode], function: Callable[..., T], arguments: Callable[[RayNode], tuple[Any, ...]]
+    where: Sequence[RayNode],
+    function: Callable[..., T],
+    arguments: Callable[[RayNode], tuple[Any, ...]],
 ) -> dict[str, Any]:
     """Start a function on every node; return the references to its results by the node's name."""
     remote: Any = ray.remote(function)

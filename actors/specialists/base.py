@@ -102,9 +102,7 @@ class Task:
                     )
                 )
             stack.enter_context(
-                self.journal.lease(
-                    place.host, "screening", exclusive=False, action_id=action_id
-                )
+                self.journal.lease(place.host, "screening", exclusive=False, action_id=action_id)
             )
             yield
 

@@ -14,7 +14,12 @@ from rich.console import Console
 
 from arbor.actors import ray_environment
 from arbor.actors.footprint import PeakMemory
-from arbor.actors.founding import found, num_server_devices, require_machine
+from arbor.actors.founding import (
+    found_on,
+    lay_ground,
+    num_server_devices,
+    require_machine,
+)
 from arbor.actors.inbox import Inbox
 from arbor.actors.intake import Intake
 from arbor.actors.interrupts import Interrupts
@@ -218,9 +223,12 @@ def _drive(
                 console.print("stopped before anything was done")
                 return EXIT_INTERRUPTED
             start_s = time.monotonic() - begin
-            hardware = hardware or cluster.inspect(campaign)
-            target = create_target(campaign.target, campaign.target_config)
-            found(place_for(path, target), cluster.log, campaign, hardware, clock)
+            if hardware is None:
+                ground = cluster.lay_ground(campaign)
+            else:
+                target = create_target(campaign.target, campaign.target_config)
+                ground = lay_ground(place_for(path, target), campaign, hardware)
+            found_on(ground, cluster.log, campaign, clock)
             if resumed is not None:
                 _note_resumption(path, cluster.log, clock, resumed)
             state = supervise(cluster, clock, view.update, interrupts.is_set.is_set)

@@ -9,9 +9,7 @@ from arbor.cli.cluster_checks import node_checks
 from arbor.core.seats import NodeRoom
 
 OWN = NodeFacts("head", "3.11.9", "2.60.0", "0.1.0", "cpu", 0, "", False, 0, ())
-AMD = replace(
-    OWN, kind="amd", num_devices=8, device_name="AMD Instinct MI300X", has_amdsmi=True
-)
+AMD = replace(OWN, kind="amd", num_devices=8, device_name="AMD Instinct MI300X", has_amdsmi=True)
 
 
 def _checks(room: NodeRoom, facts: NodeFacts) -> Iterator[Check]:
@@ -44,9 +42,7 @@ def test_a_node_of_another_version() -> None:
 
 
 def test_a_nice_node_with_two_masks() -> None:
-    facts = replace(
-        OWN, niceness=15, masks=("HIP_VISIBLE_DEVICES=0", "ROCR_VISIBLE_DEVICES=0")
-    )
+    facts = replace(OWN, niceness=15, masks=("HIP_VISIBLE_DEVICES=0", "ROCR_VISIBLE_DEVICES=0"))
     _, _, nice, masks = _checks(NodeRoom("n1", 64, 0), facts)
     assert "RAY_worker_niceness=0" in nice.fix
     assert "never ROCR_VISIBLE_DEVICES" in masks.fix

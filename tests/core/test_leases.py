@@ -143,7 +143,10 @@ def test_devices_have_one_user() -> None:
 
 def test_devices_go_to_whoever_waited_longest() -> None:
     table = _table(
-        ("bench", _devices("a")), ("s1", _waits("b")), ("s2", _waits("c")), ("bench", _released("a"))
+        ("bench", _devices("a")),
+        ("s1", _waits("b")),
+        ("s2", _waits("c")),
+        ("bench", _released("a")),
     )
     assert not _may(table, "d"), "somebody was here before"
     assert not _may(table, "c")

@@ -29,15 +29,13 @@ def _nodes(*devices: int, cpus: int = 64) -> list[NodeRoom]:
         ((8, 8, 8), 3, 9, Seats(3, 5, 0)),
     ],
 )
-def test_seats(
-    devices: tuple[int, ...], needed: int, specialists: int, expected: Seats
-) -> None:
+def test_seats(devices: tuple[int, ...], needed: int, specialists: int, expected: Seats) -> None:
     assert plan_seats(_nodes(*devices), needed, specialists) == expected
 
 
 def test_a_seat_needs_a_processor_too() -> None:
     assert plan_seats(_nodes(8, cpus=3), 1, 7) == Seats(1, 2, 0)
-    with pytest.raises(InvalidInputError, match="and 1 CPU beside them, .*--num-cpus above 0"):
+    with pytest.raises(InvalidInputError, match=r"and 1 CPU beside them, .*--num-cpus above 0"):
         plan_seats(_nodes(8, cpus=0), 8, 2)
 
 

@@ -41,9 +41,7 @@ def main(num_nodes: int, num_devices: int) -> None:
 def raylet_children(node: object) -> list[psutil.Process]:
     """Return the processes below a node's raylet; those of a dead machine do nothing more."""
     infos = node.all_processes["raylet"]  # type: ignore[attr-defined]
-    return [
-        child for info in infos for child in psutil.Process(info.process.pid).children(True)
-    ]
+    return [child for info in infos for child in psutil.Process(info.process.pid).children(True)]
 
 
 def say(**content: object) -> None:

@@ -130,7 +130,7 @@ def test_the_doctor_looks_at_every_node(nodes: Nodes, tmp_path: Path) -> None:
 def test_a_cluster_that_does_not_answer() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        address = "127.0.0.1:{}".format(unused.getsockname()[1])
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
         found = arbor("doctor", RAY_ADDRESS=address, RAY_AUTH_MODE="disabled")
     assert found.returncode == 1
     line = next(line for line in found.stdout.splitlines() if " cluster " in line)
@@ -164,9 +164,7 @@ def disturbed(nodes: Nodes, tmp_path_factory: pytest.TempPathFactory) -> Disturb
         nodes.kill(lost)
         num = len(only(read_log(directory), PairMeasured))
         running.wait_for(
-            lambda log: (
-                num_lives(log, "bench") >= 2 and len(only(log, PairMeasured)) > num
-            ),
+            lambda log: num_lives(log, "bench") >= 2 and len(only(log, PairMeasured)) > num,
             "pair on another node",
         )
         assert running.wait() == 0, running.text()
@@ -188,9 +186,7 @@ def kill_twice(running: Driver) -> str:
 
 
 def _searched(recorded: list[Recorded]) -> list[Recorded]:
-    return [
-        r for r in recorded if isinstance(r.event, TrialMeasured) and r.event.engine != "none"
-    ]
+    return [r for r in recorded if isinstance(r.event, TrialMeasured) and r.event.engine != "none"]
 
 
 def _begun(recorded: list[Recorded], actor: str) -> list[Recorded]:
@@ -231,7 +227,9 @@ def test_the_bench_went_on_elsewhere_with_as_many_devices(disturbed: Disturbed) 
 
 def test_specialists_had_seats_of_their_own(disturbed: Disturbed) -> None:
     recorded = read_log(disturbed.directory)
-    births = [(r.actor, r.event.devices) for r in recorded if isinstance(r.event, IncarnationStarted)]
+    births = [
+        (r.actor, r.event.devices) for r in recorded if isinstance(r.event, IncarnationStarted)
+    ]
     second_life = [actor for actor, _ in births].index("bench", _first(births, "bench") + 1)
     before = births[:second_life]
     bench = before[_first(before, "bench")][1]

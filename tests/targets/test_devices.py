@@ -93,7 +93,9 @@ def test_the_catalog_holds_what_fits() -> None:
 
 def test_a_machine_without_them_is_refused() -> None:
     require_devices(HARDWARE, 0)
-    with pytest.raises(InvalidInputError, match="takes 8 accelerators and this machine has 0; run"):
+    with pytest.raises(
+        InvalidInputError, match="takes 8 accelerators and this machine has 0; run"
+    ):
         require_devices(HARDWARE, 8)
     gap = NotObserved(what="amd-smi", reason="not installed")
     unseen: Hardware = HARDWARE.model_copy(update={"not_observed": (gap,)})
