@@ -166,7 +166,10 @@ class DeviceTarget(Protocol):
     """A target whose servers take accelerators; every other takes none."""
 
     def num_devices(self, config: FlatConfig) -> int:
-        """Return the accelerators of one node that a server of a configuration takes."""
+        """Return the accelerators of one node that a server of a configuration takes.
+
+        0 for servers that run on processors. Asked on the driver too, which may have none.
+        """
         ...
 
 
