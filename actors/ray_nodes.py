@@ -38,7 +38,8 @@ class RayNode:
 
 def nodes() -> tuple[RayNode, ...]:
     """Return the nodes that are alive."""
-    return tuple(_node(row) for row in ray.nodes() if row["Alive"])
+    rows: list[Mapping[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+    return tuple(_node(row) for row in rows if row["Alive"])
 
 
 def _node(row: Mapping[str, Any]) -> RayNode:

@@ -47,7 +47,7 @@ def open_seat(num_devices: int, timeout_s: float) -> PlacementGroup | None:
     Ray leaves a group that never fits pending without a word, so whoever asks has counted.
     """
     bundle = {"CPU": SEAT_CPUS} | ({DEVICE_RESOURCE: num_devices} if num_devices else {})
-    group = placement_group([bundle], strategy="STRICT_PACK")
+    group: PlacementGroup = placement_group([bundle], strategy="STRICT_PACK")
     if group.wait(timeout_s):
         return group
     remove_placement_group(group)

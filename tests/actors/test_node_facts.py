@@ -1,12 +1,12 @@
 """Nodes say what they are; nodes of other versions are named."""
 
 import os
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
 from arbor import __version__
-from arbor.actors.node_facts import describe_node, differing
+from arbor.actors.node_facts import NodeFacts, describe_node, differing
 
 
 def test_this_node(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,7 +27,7 @@ def test_equal_nodes_differ_in_nothing() -> None:
 @pytest.mark.parametrize("name", ["python", "ray", "arbor"])
 def test_another_version_is_named(name: str) -> None:
     own = describe_node()
-    other = replace(own, **{name: "0.0.1"})
+    other = NodeFacts(**{**asdict(own), name: "0.0.1"})
     found = differing({"a": own, "b": other}, own)
     assert found is not None
     assert found.startswith("node b has ")

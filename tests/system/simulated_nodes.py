@@ -8,6 +8,7 @@ with all of its processes, as a power failure does. The end of its input ends th
 
 import json
 import sys
+from typing import Any
 
 import psutil
 from ray.cluster_utils import Cluster
@@ -18,7 +19,7 @@ NOTICE_LIMIT_S = 90.0
 
 def main(num_nodes: int, num_devices: int) -> None:
     """Start the nodes and obey."""
-    common = {"num_cpus": 2, "object_store_memory": OBJECT_STORE_BYTES}
+    common: dict[str, Any] = {"num_cpus": 2, "object_store_memory": OBJECT_STORE_BYTES}
     cluster = Cluster()
     cluster.add_node(include_dashboard=False, **common)
     nodes = [cluster.add_node(num_gpus=num_devices, **common) for _ in range(num_nodes)]
@@ -35,7 +36,7 @@ def main(num_nodes: int, num_devices: int) -> None:
         # The head asks the nodes every few seconds and gives them time to answer.
         cluster.wait_for_nodes(NOTICE_LIMIT_S)
         say(killed=node.node_id)
-    cluster.shutdown()
+    cluster.shutdown()  # type: ignore[no-untyped-call]
 
 
 def raylet_children(node: object) -> list[psutil.Process]:

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +158,8 @@ def disturbed(nodes: Nodes, tmp_path_factory: pytest.TempPathFactory) -> Disturb
         target_config={"time_scale": 0.03, "num_devices": NUM_DEVICES},
         search={"tuning_trials": 40},
     )
-    with driver(directory, "run", file, "--dir", directory, **nodes.variables) as running:
+    arguments = ("run", file, "--dir", directory)
+    with driver(directory, *arguments, terminal=False, **nodes.variables) as running:
         deadly = kill_twice(running)
         recorded = running.wait_for(lambda log: only(log, PairMeasured), "pair")
         lost = devices_of(recorded, "bench")[0].split(":")[0]
@@ -178,7 +180,7 @@ def kill_twice(running: Driver) -> str:
     actor = _searched(recorded)[0].actor
     for attempt in (1, 2):
         recorded = running.wait_for(
-            lambda log, n=attempt: len(_begun(log, actor)) == n, f"attempt {attempt} of {actor}"
+            partial(_has_begun, actor, attempt), f"attempt {attempt} of {actor}"
         )
         kill(pid_of(recorded, actor))
     running.wait_for(lambda log: _given_up(log, actor), f"end of {actor}")
@@ -191,6 +193,10 @@ def _searched(recorded: list[Recorded]) -> list[Recorded]:
 
 def _begun(recorded: list[Recorded], actor: str) -> list[Recorded]:
     return [r for r in recorded if r.actor == actor and isinstance(r.event, AttemptStarted)]
+
+
+def _has_begun(actor: str, attempt: int, recorded: list[Recorded]) -> bool:
+    return len(_begun(recorded, actor)) == attempt
 
 
 def _given_up(recorded: list[Recorded], actor: str) -> list[Crashed]:
