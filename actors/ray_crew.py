@@ -112,7 +112,8 @@ class Crew:
             return
         hand = self._idle.pop() if self._idle else self._late_hand()
         if hand is None:
-            self._report_unplaced(dispatch, journal)
+            if len(self._seated()) < self.seats.num_own:
+                self._report_unplaced(dispatch, journal)
             return
         self._unplaced.discard(dispatch.node_id)
         hand.run = hand.actor.run.remote(dispatch.node_id)
@@ -120,13 +121,16 @@ class Crew:
 
     def _late_hand(self) -> Hand | None:
         """Return a further process, or None when there is no room."""
-        own = [hand for hand in (*self._hands.values(), *self._idle) if hand.group is not None]
-        hand = None
+        own, hand = self._seated(), None
         if self._bench is None or len(own) < self.seats.num_own:
             hand = self._own_hand(LATE_PLACEMENT_TIMEOUT_S)
         if hand is None and self._bench is not None and not own:
             hand = self._borrower(self._bench)
         return hand
+
+    def _seated(self) -> list[Hand]:
+        """Return the processes that have a seat of their own."""
+        return [hand for hand in (*self._hands.values(), *self._idle) if hand.group is not None]
 
     def _report_unplaced(self, dispatch: ActionDispatched, journal: Journal) -> None:
         if dispatch.node_id in self._unplaced:

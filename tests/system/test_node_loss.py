@@ -122,8 +122,8 @@ def test_the_doctor_looks_at_every_node(nodes: Nodes, tmp_path: Path) -> None:
     assert "4 nodes, 24 accelerators and 8 CPUs in all" in found
     for node_id in nodes.ids:
         lines = [line for line in found.splitlines() if f"({node_id[:8]})" in line]
-        assert len(lines) == 2
-        assert all(line.startswith("ok") for line in lines)
+        assert not any(line.startswith("missing") for line in lines)
+        assert "Python" in lines[0]
         assert f"Ray counts {NUM_DEVICES}, tools see" in lines[1]
     assert f"{tmp_path} is shared by all nodes" in found
 
@@ -157,6 +157,7 @@ def disturbed(nodes: Nodes, tmp_path_factory: pytest.TempPathFactory) -> Disturb
         directory.with_suffix(".yaml"),
         target_config={"time_scale": 0.03, "num_devices": NUM_DEVICES},
         search={"tuning_trials": 40},
+        budget={"wall": "5m", "max_trials": 14},
     )
     arguments = ("run", file, "--dir", directory)
     with driver(directory, *arguments, terminal=False, **nodes.variables) as running:
@@ -265,7 +266,7 @@ def test_a_node_that_is_left_alone_holds_the_campaign(nodes: Nodes, tmp_path: Pa
     file = landscape(
         tmp_path / "c.yaml",
         target_config={"time_scale": 0.01, "num_devices": NUM_DEVICES},
-        budget={"wall": "30s"},
+        budget={"wall": "5m", "max_trials": 4},
     )
     done = arbor("run", file, "--dir", directory, **nodes.variables)
     assert done.returncode == 0, done.stdout + done.stderr
