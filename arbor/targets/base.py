@@ -150,18 +150,6 @@ class Target(Protocol):
 
 
 @runtime_checkable
-class QuickTarget(Protocol):
-    """A target that can also start a server from a process that was prepared for it.
-
-    Such servers are for trials; a final claim is about servers that were started afresh.
-    """
-
-    def serve_quickly(self, worktree: Path, log_path: Path) -> AbstractContextManager[Server]:
-        """Do what ``serve`` does, sooner where that is possible."""
-        ...
-
-
-@runtime_checkable
 class DeviceTarget(Protocol):
     """A target whose servers take accelerators; every other takes none."""
 
@@ -176,3 +164,15 @@ class DeviceTarget(Protocol):
 def num_devices_of(target: Target, config: FlatConfig) -> int:
     """Return the accelerators that a server of a configuration takes; 0 for most targets."""
     return target.num_devices(config) if isinstance(target, DeviceTarget) else 0
+
+
+@runtime_checkable
+class QuickTarget(Protocol):
+    """A target that can also start a server from a process that was prepared for it.
+
+    Such servers are for trials; a final claim is about servers that were started afresh.
+    """
+
+    def serve_quickly(self, worktree: Path, log_path: Path) -> AbstractContextManager[Server]:
+        """Do what ``serve`` does, sooner where that is possible."""
+        ...
