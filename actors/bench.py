@@ -7,7 +7,9 @@ from arbor.actors.attempt import CancelledError
 from arbor.actors.journal import Journal
 from arbor.actors.measurement import Measurement
 from arbor.actors.place import Place
+from arbor.actors.requesting import is_profile_due
 from arbor.core.requests import Request
+from arbor.core.tree import Status
 from arbor.events.errors import ConflictError
 from arbor.events.work import AttemptStarted
 
@@ -16,7 +18,7 @@ class Bench:
     """A worker: does one request at a time and keeps the incumbent's server up.
 
     Its servers stay on its devices between requests, so it holds these from its first request
-    on, and gives them up between two requests when a specialist waits for them.
+    on, and gives them up when a specialist waits for them and no measurement is on its way.
     """
 
     name = "bench"
@@ -77,16 +79,28 @@ class Bench:
     def make_way(self) -> None:
         """End the servers and give the devices up when somebody waits for them.
 
+        Call it when there is nothing to do. While a measurement is on its way the servers stay:
+        each turn of a specialist costs the starts of both arms.
+
         Raises:
             FencedError: this incarnation has a successor.
             LogError: the log cannot be used.
         """
-        lease_id, leases = self._devices_lease, self._journal.state.leases
-        if lease_id is None or not leases.is_waited_for(self._place.devices, self.name):
+        lease_id, state = self._devices_lease, self._journal.state
+        is_waited_for = state.leases.is_waited_for(self._place.devices, self.name)
+        if lease_id is None or not is_waited_for or self._is_request_near():
             return
         self._arms.close()
         self._devices_lease = None
         self._journal.release_lease(lease_id, self._place.host)
+
+    def _is_request_near(self) -> bool:
+        """Return whether the Orchestrator will ask again as soon as it has folded the log."""
+        state = self._journal.state
+        if state.is_paused or state.is_ended:
+            return False
+        at_hand = {Status.READY, Status.MEASURING}
+        return is_profile_due(state) or any(n.status in at_hand for n in state.tree.in_flight())
 
     def close(self) -> None:
         """End all servers; a lease that is left is void with this incarnation."""

@@ -131,7 +131,6 @@ class BenchProcess:
                     else:
                         say.info("request", request_id=request.asked.request_id)
                         bench.perform(request)
-                        bench.make_way()
             finally:
                 bench.close()
 

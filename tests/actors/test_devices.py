@@ -11,7 +11,7 @@ from arbor.actors.crew import build_specialist, specialist_name
 from arbor.actors.journal import Journal
 from arbor.actors.place import Place
 from arbor.core.tree import ROOT_ID, Status
-from arbor.events.campaign import CampaignStarted
+from arbor.events.campaign import CampaignPaused, CampaignStarted
 from arbor.events.choice import ActionDispatched, ActionProposed, ActionWithdrawn
 from arbor.events.evidence import ProfileTaken
 from arbor.events.life import IncarnationStarted, LeaseReleased, LeaseRequested, LeaseTaken
@@ -87,7 +87,7 @@ def test_the_bench_keeps_its_devices_while_nobody_waits(tmp_path: Path) -> None:
     assert len(floor.simulation.of_kind(ProfileTaken)) == 2
 
 
-def test_the_bench_makes_way_between_two_requests(tmp_path: Path) -> None:
+def test_the_bench_makes_way_when_it_has_nothing_to_do(tmp_path: Path) -> None:
     floor = Floor(tmp_path)
     floor.ask()
     floor.answer()
@@ -97,6 +97,35 @@ def test_the_bench_makes_way_between_two_requests(tmp_path: Path) -> None:
     assert not floor.devices_held()
     released = floor.simulation.of_kind(LeaseReleased)[-1]
     assert floor.simulation.of_kind(LeaseTaken)[0].lease_id == released.lease_id
+
+
+def test_the_bench_stays_while_a_measurement_is_on_its_way(tmp_path: Path) -> None:
+    floor = Floor(tmp_path)
+    _dispatch(floor)
+    floor.ask()
+    floor.answer()
+    floor.wait_for_devices("specialist-n002")
+    floor.hand.catch_up()
+    floor.bench.make_way()
+    assert floor.devices_held() == ["bench"], "a patch waits to be measured"
+    floor.orchestrator.append(ActionWithdrawn(action_id="a001", reason="no"))
+    floor.hand.catch_up()
+    floor.bench.make_way()
+    assert not floor.devices_held()
+
+
+@pytest.mark.parametrize("event", [CampaignPaused(reason="x"), None])
+def test_a_pause_lets_others_have_the_devices(tmp_path: Path, event: CampaignPaused | None) -> None:
+    floor = Floor(tmp_path)
+    _dispatch(floor)
+    floor.ask()
+    floor.answer()
+    floor.wait_for_devices("specialist-n002")
+    if event is not None:
+        floor.simulation.say(event)
+    floor.hand.catch_up()
+    floor.bench.make_way()
+    assert floor.devices_held() == ([] if event is not None else ["bench"])
 
 
 def test_the_bench_waits_its_turn(tmp_path: Path) -> None:
