@@ -115,7 +115,9 @@ def test_the_bench_stays_while_a_measurement_is_on_its_way(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("event", [CampaignPaused(reason="x"), None])
-def test_a_pause_lets_others_have_the_devices(tmp_path: Path, event: CampaignPaused | None) -> None:
+def test_a_pause_lets_others_have_the_devices(
+    tmp_path: Path, event: CampaignPaused | None
+) -> None:
     floor = Floor(tmp_path)
     _dispatch(floor)
     floor.ask()
