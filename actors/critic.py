@@ -277,7 +277,15 @@ class Critic:
         share = profile.share_of(template.category) if profile is not None else 1.0
         failed_gate = node.reason.startswith("accuracy")
         blamed = action.root_cause is not None and action.root_cause.blames_idea
-        if failed_gate or blamed:
+        is_deadly = (
+            action.root_cause is not None
+            and action.root_cause.cause == "worker_died"
+            and action.num_dispatches >= self.state.settings.search.max_attempts
+        )
+        if is_deadly:
+            revive = ReviveCondition()
+            reasoning = f"it ended whoever worked on it, in each of {action.num_dispatches} tries"
+        elif failed_gate or blamed:
             revive = ReviveCondition()
             reasoning = "the failure does not depend on where the time goes"
         else:

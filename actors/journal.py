@@ -46,15 +46,20 @@ class Journal:
         """Feed a further fold; call it before ``start``."""
         self._folds.append(fold)
 
-    def start(self) -> None:
+    def start(self, devices: tuple[str, ...] = ()) -> None:
         """Announce a new incarnation, which fences older ones, and fold up to it.
+
+        Args:
+            devices: accelerators that are this actor's own.
 
         Raises:
             LogError: the log cannot be used.
         """
         self.catch_up()
         self._incarnation += 1
-        self.append(IncarnationStarted(process_id=os.getpid(), host=socket.gethostname()))
+        self.append(
+            IncarnationStarted(process_id=os.getpid(), host=socket.gethostname(), devices=devices)
+        )
         self.catch_up()
 
     def catch_up(self) -> int:
@@ -141,9 +146,38 @@ class Journal:
 
     @contextmanager
     def lease(
-        self, host: str, purpose: str, *, exclusive: bool, action_id: str | None = None
+        self,
+        host: str,
+        purpose: str,
+        *,
+        exclusive: bool,
+        action_id: str | None = None,
+        devices: tuple[str, ...] = (),
     ) -> Iterator[None]:
-        """Hold a host, shared or alone, while the block runs.
+        """Hold a host, shared or alone, or devices of it, while the block runs.
+
+        Raises:
+            FencedError: this incarnation has a successor.
+            LogError: the log cannot be used.
+        """
+        lease_id = self.take_lease(
+            host, purpose, exclusive=exclusive, action_id=action_id, devices=devices
+        )
+        try:
+            yield
+        finally:
+            self.release_lease(lease_id, host)
+
+    def take_lease(
+        self,
+        host: str,
+        purpose: str,
+        *,
+        exclusive: bool,
+        action_id: str | None = None,
+        devices: tuple[str, ...] = (),
+    ) -> str:
+        """Wait until a lease can be taken, and take it; return its id.
 
         Raises:
             FencedError: this incarnation has a successor.
@@ -155,7 +189,9 @@ class Journal:
         while True:
             self.catch_up()
             try:
-                if self.state.leases.can_take(lease_id, host, exclusive=exclusive):
+                if self.state.leases.can_take(
+                    lease_id, host, exclusive=exclusive, devices=devices
+                ):
                     self.append(
                         LeaseTaken(
                             lease_id=lease_id,
@@ -163,19 +199,28 @@ class Journal:
                             is_exclusive=exclusive,
                             purpose=purpose,
                             action_id=action_id,
+                            devices=devices,
                         ),
                         watching=watched,
                     )
-                    break
+                    return lease_id
                 if exclusive and not has_asked:
-                    self.append(LeaseRequested(lease_id=lease_id, host=host), watching=watched)
+                    self.append(
+                        LeaseRequested(lease_id=lease_id, host=host, devices=devices),
+                        watching=watched,
+                    )
                     has_asked = True
                     continue
             except ConflictError:
                 continue
             self.wait(LEASE_POLL_S)
-        try:
-            yield
-        finally:
-            self.append(LeaseReleased(lease_id=lease_id, host=host))
-            self.catch_up()
+
+    def release_lease(self, lease_id: str, host: str) -> None:
+        """Give a lease up.
+
+        Raises:
+            FencedError: this incarnation has a successor.
+            LogError: the log cannot be used.
+        """
+        self.append(LeaseReleased(lease_id=lease_id, host=host))
+        self.catch_up()

@@ -81,7 +81,7 @@ def require_own(directory: Path) -> None:
     try:
         if names.log.exists() or not directory.exists():
             return
-        left_by_arbor = {names.lock.name, names.campaign_file.name}
+        left_by_arbor = {names.lock.name, names.campaign_file.name, names.logs.name}
         foreign = {path.name for path in directory.iterdir()} - left_by_arbor
     except OSError as error:
         raise InvalidInputError(

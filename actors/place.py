@@ -9,7 +9,13 @@ from pathlib import Path
 from arbor.events.blobs import BlobStore
 from arbor.events.outcome import Crashed
 from arbor.events.types import Edit
-from arbor.targets.base import QuickTarget, Server, ServerFailedError, Target
+from arbor.targets.base import (
+    QuickTarget,
+    Server,
+    ServerFailedError,
+    Target,
+    num_devices_of,
+)
 from arbor.targets.workspace import Workspace
 
 
@@ -23,6 +29,8 @@ class Place:
         blobs: store for large bodies.
         directory: the campaign's directory.
         host: name under which leases are taken.
+        devices: accelerators that its servers use, by name; empty: it takes none, or nobody
+            divides them.
     """
 
     target: Target
@@ -30,6 +38,7 @@ class Place:
     blobs: BlobStore
     directory: Path
     host: str = field(default_factory=socket.gethostname)
+    devices: tuple[str, ...] = ()
 
     def commit(self, parent_commit: str, edits: Sequence[Edit]) -> str:
         """Return the commit of edits on a parent; no edits is the parent itself.
@@ -52,6 +61,7 @@ class Place:
             ServerFailedError: the server did not become ready.
             WorkspaceError: the checkout failed.
         """
+        self._require_devices(commit)
         name = f"{user}-{commit[:12]}"
         worktree = self.workspace.checkout(commit, self.directory / "worktrees" / name)
         log_path = self.directory / "logs" / f"{name}.log"
@@ -61,6 +71,20 @@ class Place:
             start = self.target.serve_quickly
         with start(worktree, log_path) as server:
             yield server
+
+    def _require_devices(self, commit: str) -> None:
+        """Check that a commit's server fits: a combination may ask for more than its parts.
+
+        Raises:
+            ServerFailedError: it does not.
+            WorkspaceError: the commit cannot be read.
+        """
+        if not self.devices:
+            return
+        needed = num_devices_of(self.target, self.workspace.config(commit))
+        if needed > len(self.devices):
+            message = f"the server needs {needed} devices, and {len(self.devices)} are given to it"
+            raise ServerFailedError("start", message)
 
     def crashed(
         self,

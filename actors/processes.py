@@ -11,18 +11,22 @@ from structlog.typing import FilteringBoundLogger
 from arbor.actors.bench import Bench
 from arbor.actors.crew import DispatchBoard, build_specialist, specialist_name
 from arbor.actors.critic import Critic
+from arbor.actors.founding import Ground, lay_ground, require_ground
 from arbor.actors.journal import Journal
 from arbor.actors.operations_log import operations_log
 from arbor.actors.orchestrator import Orchestrator
 from arbor.actors.place import Place
 from arbor.actors.shell import ReactorShell
+from arbor.core.campaign import Campaign
 from arbor.core.clock import SystemClock
 from arbor.core.layout import CampaignDirectory
 from arbor.core.reactor import Reactor
 from arbor.events.blobs import BlobStore
-from arbor.events.errors import FencedError, LogError
+from arbor.events.errors import ArborError, FencedError, LogError
 from arbor.events.log import EventLog
 from arbor.targets.base import Target
+from arbor.targets.devices import show_devices
+from arbor.targets.hardware import probe_hardware
 from arbor.targets.registry import create_target
 from arbor.targets.workspace import Workspace
 
@@ -33,18 +37,19 @@ REACTORS: dict[str, Callable[[], Reactor]] = {"orchestrator": Orchestrator, "cri
 """Reactors that run in processes of their own."""
 
 
-def place_for(directory: Path, target: Target) -> Place:
+def place_for(directory: Path, target: Target, devices: tuple[str, ...] = ()) -> Place:
     """Return the place of a campaign's effects in this process."""
     where = CampaignDirectory(directory)
-    return Place(target, Workspace(where.workspace), BlobStore(where.blobs), directory)
+    workspace, blobs = Workspace(where.workspace), BlobStore(where.blobs)
+    return Place(target, workspace, blobs, directory, devices=devices)
 
 
-def _place_of(journal: Journal, directory: Path) -> Place:
+def _place_of(journal: Journal, directory: Path, devices: tuple[str, ...]) -> Place:
     started = journal.state.started
     if started is None:
         raise LogError(f"no CampaignStarted in {directory}; start with `arbor run`")
     target = create_target(started.target, json.loads(started.target_config))
-    return place_for(directory, target)
+    return place_for(directory, target, devices)
 
 
 @contextmanager
@@ -81,27 +86,47 @@ class ReactorProcess:
 
 
 class BenchProcess:
-    """Runs the bench until the campaign ends."""
+    """Runs the bench until the campaign ends.
 
-    def __init__(self, directory: Path, log: EventLog) -> None:
+    Args:
+        directory: the campaign's.
+        log: the log as this process sees it.
+        devices: accelerators of its seat, by name.
+    """
+
+    def __init__(self, directory: Path, log: EventLog, devices: tuple[str, ...] = ()) -> None:
         self._directory = directory
         self._log = log
+        self._devices = devices
 
     def process_id(self) -> int:
         """Return the process id."""
         return os.getpid()
+
+    def lay_ground(self, campaign: Campaign) -> Ground | ArborError:
+        """Return what the campaign starts from on this machine, or why it cannot."""
+        try:
+            hardware = probe_hardware()
+            require_ground(campaign, hardware)
+            target = create_target(campaign.target, campaign.target_config)
+            return lay_ground(
+                place_for(self._directory, target, self._devices), campaign, hardware
+            )
+        except ArborError as error:
+            return error
 
     def run(self) -> None:
         """Answer requests until the campaign ends, or this incarnation is fenced."""
         journal = Journal(self._log, Bench.name, SystemClock())
         say = operations_log(self._directory, Bench.name)
         with _life(say), suppress(FencedError):
-            journal.start()
-            bench = Bench(_place_of(journal, self._directory), journal)
+            journal.start(self._devices)
+            bench = Bench(_place_of(journal, self._directory, self._devices), journal)
             try:
                 while not journal.state.is_ended:
                     request = bench.next_request()
                     if request is None:
+                        bench.make_way()
                         journal.wait(POLL_S)
                     else:
                         say.info("request", request_id=request.asked.request_id)
@@ -111,12 +136,30 @@ class BenchProcess:
 
 
 class SpecialistProcess:
-    """A process in a placement group in which specialists are built, one after the other."""
+    """A process in which specialists are built, one after the other.
 
-    def __init__(self, directory: Path, log: EventLog, where: str) -> None:
+    Args:
+        directory: the campaign's.
+        log: the log as this process sees it.
+        where: its placement, for people.
+        devices: accelerators of its own seat, by name.
+        is_borrower: it has no seat of its own and uses the bench's devices in turn with it.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        log: EventLog,
+        where: str,
+        devices: tuple[str, ...] = (),
+        *,
+        is_borrower: bool = False,
+    ) -> None:
         self._directory = directory
         self._log = log
         self._where = where
+        self._devices = devices
+        self._is_borrower = is_borrower
 
     def process_id(self) -> int:
         """Return the process id."""
@@ -129,6 +172,14 @@ class SpecialistProcess:
         journal.follow(board)
         say = operations_log(self._directory, "specialists")
         with _life(say.bind(node_id=node_id)), suppress(FencedError):
-            journal.start()
-            place = _place_of(journal, self._directory)
+            journal.start(self._devices)
+            place = _place_of(journal, self._directory, self._seen_devices(journal))
             build_specialist(place, journal, board.get(node_id), self._where).perform()
+
+    def _seen_devices(self, journal: Journal) -> tuple[str, ...]:
+        """Return the devices to work on; a borrower's are what the bench announced last."""
+        if not self._is_borrower:
+            return self._devices
+        devices = journal.state.workers.devices.get(Bench.name, ())
+        show_devices(devices)
+        return devices

@@ -27,3 +27,8 @@ def prepare() -> None:
         raise ArborError("ray was imported before its environment was prepared")
     os.environ["RAY_AUTH_MODE"] = "token"
     os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+
+
+def is_cluster_named() -> bool:
+    """Return whether a cluster is joined rather than a private instance started."""
+    return bool(os.environ.get("RAY_ADDRESS"))

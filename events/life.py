@@ -13,6 +13,8 @@ class IncarnationStarted(Event):
 
     process_id: int
     host: str
+    devices: tuple[str, ...] = ()
+    """Accelerators that are its own, ``<node>:<index>``, unique in the cluster."""
 
 
 class HealthReported(Event):
@@ -27,13 +29,15 @@ class HealthReported(Event):
 
 
 class LeaseRequested(Event):
-    """Somebody waits for a host alone; no new shared lease starts there."""
+    """Somebody waits for a host, or for devices of it, alone; no later lease comes before."""
 
     area: ClassVar[str] = "life"
     kind: Literal["LeaseRequested"] = "LeaseRequested"
 
     lease_id: str
     host: str
+    devices: tuple[str, ...] = ()
+    """What is waited for; empty: the host."""
 
     def tags(self) -> frozenset[str]:
         """Return the tags that conditional appends watch."""
@@ -41,7 +45,7 @@ class LeaseRequested(Event):
 
 
 class LeaseTaken(Event):
-    """A host was taken for work: shared among specialists, or alone for a measurement."""
+    """A host was taken for work, shared or alone, or devices of it, always alone."""
 
     area: ClassVar[str] = "life"
     kind: Literal["LeaseTaken"] = "LeaseTaken"
@@ -50,6 +54,8 @@ class LeaseTaken(Event):
     host: str
     is_exclusive: bool
     purpose: str
+    devices: tuple[str, ...] = ()
+    """What was taken; empty: the host."""
 
     def tags(self) -> frozenset[str]:
         """Return the tags that conditional appends watch."""

@@ -39,6 +39,8 @@ class SearchSettings(Value):
     """Candidates below this expected gain per cost are left alone."""
     require_approval: tuple[str, ...] = ()
     """Layers or templates whose actions wait for a human's approval."""
+    max_server_devices: int = Field(default=0, ge=0)
+    """Accelerators that one server may take; 0: as many as the baseline takes."""
 
 
 class MeasureSettings(Value):

@@ -58,7 +58,9 @@ class TimeSpent:
         passed_s = (now - self._last_at).total_seconds()
         if passed_s <= 0.0:
             return
-        held = [self._purposes.get(lease, OWN) for lease in self._leases.held]
+        # Devices are held between pieces of work too: that is no work by itself.
+        on_hosts = (key for key, lease in self._leases.held.items() if not lease.devices)
+        held = [self._purposes.get(lease, OWN) for lease in on_hosts]
         for purpose in held or [OWN]:
             self.seconds[purpose] += passed_s / max(1, len(held))
 

@@ -1,7 +1,7 @@
 """What all specialists share: their task, their attempt, their end."""
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,8 +9,10 @@ from arbor.actors.journal import Journal
 from arbor.actors.place import Place
 from arbor.core.state import CampaignState
 from arbor.core.tree import Status
+from arbor.core.workers import Death
 from arbor.events.choice import ActionDispatched
 from arbor.events.errors import ConflictError
+from arbor.events.outcome import Crashed
 from arbor.events.types import ActionTemplate, Edit, WindowSample
 from arbor.events.work import (
     AttemptStarted,
@@ -21,6 +23,9 @@ from arbor.events.work import (
     TrialMeasured,
 )
 from arbor.targets.base import ServerFailedError
+
+LOG_LINES = 12
+"""Of a server that was up when its specialist died, kept as evidence."""
 
 
 class CancelledError(Exception):
@@ -81,6 +86,26 @@ class Task:
         """Return the commit of edits on the parent."""
         return self.place.commit(self.dispatch.parent_commit, edits)
 
+    @contextmanager
+    def _leases(self) -> Iterator[None]:
+        """Hold the place's devices, then the host with others; everybody takes them so."""
+        place, action_id = self.place, self.dispatch.action_id
+        with ExitStack() as stack:
+            if place.devices:
+                stack.enter_context(
+                    self.journal.lease(
+                        place.host,
+                        "screening",
+                        exclusive=True,
+                        action_id=action_id,
+                        devices=place.devices,
+                    )
+                )
+            stack.enter_context(
+                self.journal.lease(place.host, "screening", exclusive=False, action_id=action_id)
+            )
+            yield
+
     def screen(self, edits: Sequence[Edit], *, is_smoke_test: bool = False) -> WindowSample:
         """Run one short window on a fresh server of the edits, sharing the host.
 
@@ -93,9 +118,7 @@ class Task:
         """
         target = self.place.target
         commit = self.commit(edits)
-        with self.journal.lease(
-            self.place.host, "screening", exclusive=False, action_id=self.dispatch.action_id
-        ):
+        with self._leases():
             self.check_wanted()
             with self.place.serve(commit, self.slot, is_quick=True) as server:
                 unit = target.default_num_requests()
@@ -148,7 +171,12 @@ class Specialist:
         if self._journal.state.tree.node(dispatch.node_id).status is not Status.WORKING:
             self._retire("nothing left to do")
             return
-        attempt = self._journal.state.num_work_attempts.get(dispatch.node_id, 0) + 1
+        state = self._journal.state
+        deaths = state.workers.deaths.get(self._journal.actor, [])
+        if len(deaths) >= state.settings.search.max_attempts:
+            self._give_up(deaths)
+            return
+        attempt = state.num_work_attempts.get(dispatch.node_id, 0) + 1
         attempt_id = f"{dispatch.node_id}.{attempt}"
         task = Task(self._place, self._journal, dispatch, attempt_id, self._journal.actor)
         with suppress(ConflictError):
@@ -171,6 +199,29 @@ class Specialist:
                 watching=frozenset({f"action:{dispatch.action_id}"}),
             )
             self._retire(self._attempt(task))
+
+    def _give_up(self, deaths: Sequence[Death]) -> None:
+        """Record the crash of an action that ended this process at every attempt."""
+        self._journal.append(
+            Crashed(
+                action_id=self._dispatch.action_id,
+                attempt_id=deaths[-1].attempt_id,
+                phase="specialist",
+                message=f"the specialist died in each of {len(deaths)} attempts",
+                log_tail=(*self._last_log(), *map(str, deaths)),
+                node_id=self._dispatch.node_id,
+            )
+        )
+        self._retire("its process died too often")
+
+    def _last_log(self) -> tuple[str, ...]:
+        """Return the last lines of the latest server that an earlier process started."""
+        folder = self._place.directory / "logs"
+        logs = list(folder.glob(f"{self._journal.actor}-*.log")) if folder.is_dir() else []
+        if not logs:
+            return ()
+        latest = max(logs, key=lambda path: path.stat().st_mtime)
+        return tuple(latest.read_text(errors="replace").splitlines()[-LOG_LINES:])
 
     def _attempt(self, task: Task) -> str:
         try:

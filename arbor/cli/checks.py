@@ -40,10 +40,11 @@ _MIN_DISK_BYTES = 2 * _GIB
 _MIN_SHARED_BYTES = 256 * 2**20
 _LIMIT_S = 20.0
 _WIDE = ("avx512f", "avx512_bf16", "avx512_vnni", "amx", "sve", "sme")
-_CONFIRMED = {
+CONFIRMED = {
     "amd": "AMD path: formats from documentation, not confirmed on hardware",
     "nvidia": "NVIDIA path: formats recorded on one H200",
 }
+"""Kind of accelerator to how far its formats have been confirmed."""
 
 
 class Level(StrEnum):
@@ -193,7 +194,7 @@ def devices() -> Iterator[Check]:
     ]
     yield Check("processor", Level.OK, ", ".join(parts))
     yield Check("limits", Level.OK, _limits(found))
-    for kind, label in _CONFIRMED.items():
+    for kind, label in CONFIRMED.items():
         is_here = found.kind == kind and found.num_devices > 0
         detail = f"{_accelerators(found) if is_here else 'none found'}; {label}"
         yield Check(kind, Level.OK if is_here else Level.NOTE, detail)

@@ -1,9 +1,13 @@
 """`arbor doctor`: one line a check, exit 1 when something needed is missing."""
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
 from rich.text import Text
 
 from arbor.cli.checks import Level, all_checks
+from arbor.cli.cluster_checks import cluster
 from arbor.cli.console import people
 from arbor.cli.text import one_line
 
@@ -11,13 +15,18 @@ EXIT_MISSING = 1
 _STYLES = {Level.OK: "green", Level.NOTE: "yellow", Level.MISSING: "bold red"}
 
 
-def doctor() -> None:
-    """Check this machine: packages, compilers, memory, devices."""
+def doctor(
+    directory: Annotated[
+        Path | None,
+        typer.Option("--dir", help="Directory that all nodes of RAY_ADDRESS should share."),
+    ] = None,
+) -> None:
+    """Check this machine: packages, compilers, memory, devices; and the nodes of RAY_ADDRESS."""
     console = people()
     num_missing = 0
-    for check in all_checks():
+    for check in (*all_checks(), *cluster(directory)):
         line = Text(f"{check.level:<8}", style=_STYLES[check.level])
-        line.append(f"{check.name:<15}", style="bold")
+        line.append(f"{check.name:<15} ", style="bold")
         line.append(one_line(check.detail))
         if check.fix:
             line.append(f"  -> {check.fix}", style=_STYLES[check.level])

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from arbor import __version__
 from arbor.actors import choosing
+from arbor.actors.ray_environment import is_cluster_named
 from arbor.cli.console import people, say, show_table
 from arbor.cli.text import one_line
 from arbor.core.approval import require_known
@@ -21,6 +22,7 @@ from arbor.events.campaign import CampaignStarted
 from arbor.events.choice import ActionScored
 from arbor.events.types import ActionTemplate
 from arbor.replay.wording import SCORE_FORMS, duration
+from arbor.targets.devices import catalog_of, devices_per_server, require_devices
 from arbor.targets.hardware import probe_hardware
 from arbor.targets.registry import create_target
 
@@ -48,11 +50,16 @@ def plan_campaign(campaign: Campaign) -> tuple[CampaignState, tuple[Planned, ...
     """Return the state at the root and the candidates, best first, from priors alone.
 
     Raises:
-        InvalidInputError: the target is unknown, or its options are, or what needs an approval.
+        InvalidInputError: the target is unknown, or its options are, or what needs an approval, or
+            this machine lacks accelerators and no cluster is named.
     """
     target = create_target(campaign.target, campaign.target_config)
     hardware = probe_hardware()
-    catalog = tuple(target.actions(hardware))
+    limit = campaign.search.max_server_devices
+    num_devices = devices_per_server(target, limit)
+    if not is_cluster_named():
+        require_devices(hardware, num_devices)
+    catalog = catalog_of(target, hardware, limit)
     require_known(campaign.search.require_approval, catalog)
     state = CampaignState()
     _apply(

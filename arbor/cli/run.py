@@ -14,7 +14,12 @@ from rich.console import Console
 
 from arbor.actors import ray_environment
 from arbor.actors.footprint import PeakMemory
-from arbor.actors.founding import found
+from arbor.actors.founding import (
+    found_on,
+    lay_ground,
+    num_server_devices,
+    require_machine,
+)
 from arbor.actors.inbox import Inbox
 from arbor.actors.intake import Intake
 from arbor.actors.interrupts import Interrupts
@@ -30,7 +35,6 @@ from arbor.actors.ownership import (
 from arbor.actors.processes import place_for
 from arbor.actors.tolerant_file import TolerantFile
 from arbor.cli.progress import ProgressView
-from arbor.core.approval import require_known
 from arbor.core.campaign import (
     Campaign,
     CampaignBudget,
@@ -40,7 +44,6 @@ from arbor.core.campaign import (
 )
 from arbor.core.clock import SystemClock
 from arbor.core.layout import CampaignDirectory
-from arbor.core.measure.objective import require_workloads
 from arbor.core.state import CampaignState
 from arbor.events.campaign import CampaignResumed, CampaignStarted
 from arbor.events.errors import ArborError, InvalidInputError, LogError
@@ -93,11 +96,7 @@ def run(
     require_own(path)
     if not fresh:
         _require_room(path, earlier_campaign(path))
-    hardware = probe_hardware()
-    target = create_target(campaign.target, campaign.target_config)
-    target.check(hardware)
-    require_workloads(campaign.measure.guards, target.workloads())
-    require_known(campaign.search.require_approval, target.actions(hardware))
+    hardware = _machine(campaign)
     if fresh:
         move_aside(path)
     with hold_directory(path):
@@ -107,6 +106,20 @@ def run(
         write_campaign_file(path, dump_campaign(campaign))
         campaign_id = str(uuid.uuid4()) if earlier is None else earlier.campaign_id
         raise typer.Exit(_drive(path, campaign_id, campaign, hardware, resumed=None))
+
+
+def _machine(campaign: Campaign) -> Hardware | None:
+    """Return this machine, fit for the campaign; None when a cluster's nodes will be looked at.
+
+    Raises:
+        InvalidInputError: it is not fit.
+    """
+    num_server_devices(campaign)
+    if ray_environment.is_cluster_named():
+        return None
+    hardware = probe_hardware()
+    require_machine(campaign, hardware)
+    return hardware
 
 
 def _require_room(path: Path, earlier: Earlier | None) -> None:
@@ -142,8 +155,7 @@ def resume(
                 f"the campaign in {path} has ended; `arbor resume {path} --budget 10m` goes on"
             )
         campaign = _recorded_campaign(started)
-        hardware = probe_hardware()
-        create_target(campaign.target, campaign.target_config).check(hardware)
+        hardware = _machine(campaign)
         event = CampaignResumed(reason="resumed by the user", added_wall_s=added)
         raise typer.Exit(_drive(path, earlier.campaign_id, campaign, hardware, resumed=event))
 
@@ -173,7 +185,7 @@ def _drive(
     path: Path,
     campaign_id: str,
     campaign: Campaign,
-    hardware: Hardware,
+    hardware: Hardware | None,
     resumed: CampaignResumed | None,
 ) -> int:
     """Run a campaign in a directory that is held; return the exit code."""
@@ -200,17 +212,23 @@ def _drive(
     with redirect_stdout(messages):
         try:
             begin = time.monotonic()
-            ray_cluster.connect(campaign.search.parallel)
+            parallel, num_devices = campaign.search.parallel, num_server_devices(campaign)
+            ray_cluster.connect(parallel + bool(num_devices))
             interrupts.install()
             if not interrupts.is_set.is_set():
+                seats = ray_cluster.survey(path, num_devices, parallel)
                 cluster = ray_cluster.Cluster(path, campaign_id)
-                cluster.start(campaign.search.parallel)
+                cluster.start(parallel, seats)
             if interrupts.is_set.is_set():
                 console.print("stopped before anything was done")
                 return EXIT_INTERRUPTED
             start_s = time.monotonic() - begin
-            target = create_target(campaign.target, campaign.target_config)
-            found(place_for(path, target), cluster.log, campaign, hardware, clock)
+            if hardware is None:
+                ground = cluster.lay_ground(campaign)
+            else:
+                target = create_target(campaign.target, campaign.target_config)
+                ground = lay_ground(place_for(path, target), campaign, hardware)
+            found_on(ground, cluster.log, campaign, clock)
             if resumed is not None:
                 _note_resumption(path, cluster.log, clock, resumed)
             state = supervise(cluster, clock, view.update, interrupts.is_set.is_set)

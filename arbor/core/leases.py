@@ -1,5 +1,6 @@
-"""Leases on hosts as a fold: many may share a host, a measurement has it alone."""
+"""Leases as a fold: many may share a host or one has it alone; devices have one user each."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from arbor.core.budget import DRIVER
@@ -10,17 +11,25 @@ from arbor.events.work import SpecialistRetired
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """One lease in force, or waited for."""
+    """One lease in force, or waited for.
+
+    Attributes:
+        devices: accelerators that it is on; empty: it is on the host.
+    """
 
     lease_id: str
     host: str
     holder: str
     is_exclusive: bool
+    devices: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class LeaseTable:
-    """Who holds and who waits for which host; a dead holder's leases are void."""
+    """Who holds and who waits for what; a dead holder's leases are void.
+
+    Leases on a host and leases on devices are apart: who measures holds both.
+    """
 
     held: dict[str, Lease] = field(default_factory=dict)
     waiting: dict[str, Lease] = field(default_factory=dict)
@@ -30,12 +39,20 @@ class LeaseTable:
         match recorded.event:
             case LeaseRequested() as event:
                 self.waiting[event.lease_id] = Lease(
-                    event.lease_id, event.host, recorded.actor, is_exclusive=True
+                    event.lease_id,
+                    event.host,
+                    recorded.actor,
+                    is_exclusive=True,
+                    devices=event.devices,
                 )
             case LeaseTaken() as event:
                 self.waiting.pop(event.lease_id, None)
                 self.held[event.lease_id] = Lease(
-                    event.lease_id, event.host, recorded.actor, event.is_exclusive
+                    event.lease_id,
+                    event.host,
+                    recorded.actor,
+                    event.is_exclusive,
+                    event.devices,
                 )
             case LeaseReleased() as event:
                 self.held.pop(event.lease_id, None)
@@ -57,14 +74,48 @@ class LeaseTable:
             for lease in [v for v in table.values() if v.holder == actor]:
                 del table[lease.lease_id]
 
-    def can_take(self, lease_id: str, host: str, *, exclusive: bool) -> bool:
+    def can_take(
+        self, lease_id: str, host: str, *, exclusive: bool, devices: Collection[str] = ()
+    ) -> bool:
         """Return whether a lease may be taken now.
 
         A shared lease waits while somebody waits for the host alone, so that measurements are
-        not starved.
+        not starved. Devices go to whoever has waited longest.
         """
-        held = [v for v in self.held.values() if v.host == host and v.lease_id != lease_id]
+        if devices:
+            return self._are_free(lease_id, frozenset(devices))
+        held = [v for v in self._on_host(self.held, host) if v.lease_id != lease_id]
         if exclusive:
             return not held
-        waiting = [v for v in self.waiting.values() if v.host == host and v.lease_id != lease_id]
+        waiting = [v for v in self._on_host(self.waiting, host) if v.lease_id != lease_id]
         return not waiting and not any(v.is_exclusive for v in held)
+
+    @staticmethod
+    def _on_host(table: dict[str, Lease], host: str) -> list[Lease]:
+        return [v for v in table.values() if v.host == host and not v.devices]
+
+    def _are_free(self, lease_id: str, wanted: frozenset[str]) -> bool:
+        if any(wanted & {*v.devices} for v in self.held.values() if v.lease_id != lease_id):
+            return False
+        for each in self.waiting.values():
+            if each.lease_id == lease_id:
+                break
+            if wanted & {*each.devices}:
+                return False
+        return True
+
+    def is_waited_for(self, devices: Collection[str], holder: str) -> bool:
+        """Return whether somebody other than their holder waits for devices."""
+        wanted = frozenset(devices)
+        return any(v.holder != holder and wanted & {*v.devices} for v in self.waiting.values())
+
+    def holds(self, actor: str, devices: Collection[str]) -> bool:
+        """Return whether an actor holds all of some devices."""
+        own = {d for v in self.held.values() if v.holder == actor for d in v.devices}
+        return own >= {*devices}
+
+    def holds_host_alone(self, actor: str) -> bool:
+        """Return whether an actor has a host for itself."""
+        return any(
+            v.is_exclusive and v.holder == actor and not v.devices for v in self.held.values()
+        )

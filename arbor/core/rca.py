@@ -60,8 +60,8 @@ _RULES = (
     _Rule(
         "worker_died",
         "environment",
-        r"the bench died in each of",
-        "see logs/ for what ended the bench, such as a lack of memory; then try again",
+        r"the (bench|specialist) died in each of",
+        "see logs/ for what ended the process, such as a lack of memory; then try again",
     ),
     _Rule(
         "foreign_load",
@@ -97,7 +97,8 @@ _RULES = (
         "bad_setting",
         "idea",
         r"unknown key|unrecognized argument|invalid (choice|value)|allowed values|"
-        r"ValidationError|must be (one of|at least|at most|between)|requires \w+|not supported",
+        r"ValidationError|must be (one of|at least|at most|between)|requires \w+|not supported|"
+        r"needs \d+ devices",
         "leave this setting alone",
         0.8,
     ),

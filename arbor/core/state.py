@@ -12,6 +12,7 @@ from arbor.core.measure.planning import claim_pair_s, claim_plan
 from arbor.core.rebuilds import Rebuilds
 from arbor.core.requests import Request, Requests
 from arbor.core.tree import Status, Tree
+from arbor.core.workers import Workers
 from arbor.events.base import Recorded
 from arbor.events.campaign import CampaignEnded, CampaignPaused, CampaignResumed, CampaignStarted
 from arbor.events.choice import ActionDispatched, ActionProposed, ActionScored, ActionWithdrawn
@@ -76,6 +77,7 @@ class CampaignState:
     constraints: Constraints = field(default_factory=Constraints)
     budget: Budget = field(default_factory=Budget)
     leases: LeaseTable = field(default_factory=LeaseTable)
+    workers: Workers = field(default_factory=Workers)
     noise: NoiseCalibrated | None = None
     noise_pool: NoisePool = field(default_factory=NoisePool)
     """What all pairs so far say about the noise of the next one."""
@@ -117,6 +119,7 @@ class CampaignState:
         self.constraints.apply(recorded)
         self.budget.apply(recorded)
         self.leases.apply(recorded)
+        self.workers.apply(recorded)
         _HANDLERS.apply(self, recorded)
         if isinstance(recorded.event, _CHANGES_SCORES):
             self.scores_needed_after = recorded.position

@@ -150,6 +150,23 @@ class Target(Protocol):
 
 
 @runtime_checkable
+class DeviceTarget(Protocol):
+    """A target whose servers take accelerators; every other takes none."""
+
+    def num_devices(self, config: FlatConfig) -> int:
+        """Return the accelerators of one node that a server of a configuration takes.
+
+        0 for servers that run on processors. Asked on the driver too, which may have none.
+        """
+        ...
+
+
+def num_devices_of(target: Target, config: FlatConfig) -> int:
+    """Return the accelerators that a server of a configuration takes; 0 for most targets."""
+    return target.num_devices(config) if isinstance(target, DeviceTarget) else 0
+
+
+@runtime_checkable
 class QuickTarget(Protocol):
     """A target that can also start a server from a process that was prepared for it.
 

@@ -15,6 +15,7 @@ import psutil
 
 from arbor.events.errors import InvalidInputError
 from arbor.targets.base import ServerFailedError
+from arbor.targets.devices import server_mask
 from arbor.targets.launch import GUARD_START_LIMIT_S, Order, launch_guard
 from arbor.targets.secrets import is_secret_name, scrub
 
@@ -30,8 +31,6 @@ _INHERITED = (
     "LC_ALL",
     "TMPDIR",
     "LD_LIBRARY_PATH",
-    "CUDA_VISIBLE_DEVICES",
-    "HIP_VISIBLE_DEVICES",
 )
 
 
@@ -44,7 +43,8 @@ def clean_environment(extra: Mapping[str, str]) -> dict[str, str]:
     for name in extra:
         if is_secret_name(name):
             raise InvalidInputError(f"environment variable {name} looks like a secret: not passed")
-    return {name: os.environ[name] for name in _INHERITED if name in os.environ} | dict(extra)
+    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+    return inherited | server_mask(os.environ) | dict(extra)
 
 
 def free_port(host: str = "127.0.0.1") -> int:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +22,8 @@ from arbor.events.types import (
     Scalar,
     WindowSample,
 )
-from arbor.targets.base import STANDARD_LOAD, Server, ServerFailedError
+from arbor.targets.base import STANDARD_LOAD, FlatConfig, Server, ServerFailedError
+from arbor.targets.devices import num_visible
 from arbor.targets.landscape_accuracy import landscape_accuracy
 from arbor.targets.landscape_catalog import landscape_catalog, used_counter
 from arbor.targets.landscape_config import LandscapeConfig
@@ -122,6 +124,10 @@ class LandscapeTarget:
         """Return one action for each switch and number."""
         return landscape_catalog(self.config, self.surface)
 
+    def num_devices(self, config: FlatConfig) -> int:  # noqa: ARG002 - the same for all
+        """Return the accelerators that a server wants to see."""
+        return self.config.num_devices
+
     @contextmanager
     def serve(self, worktree: Path, log_path: Path) -> Iterator[LandscapeServer]:
         """Start the configuration of a worktree.
@@ -136,6 +142,7 @@ class LandscapeTarget:
             log_path.write_text(f"landscape: {error}\n")
             raise ServerFailedError("start", str(error), 2, log_tail=(str(error),)) from error
         log_path.write_text(f"landscape: serving {len(config)} options\n")
+        self._require_devices()
         self._num_starts += 1
         server = LandscapeServer(self.surface, config, log_path, self._num_starts)
         self._pass(self.config.start_s)
@@ -144,6 +151,17 @@ class LandscapeTarget:
             yield server
         finally:
             server.is_running = False
+
+    def _require_devices(self) -> None:
+        """Check the mask as a real server would notice it.
+
+        Raises:
+            ServerFailedError: it shows another number of devices than a server takes.
+        """
+        wanted, seen = self.config.num_devices, num_visible(os.environ)
+        if wanted and seen != wanted:
+            shown = "no mask" if seen is None else f"{seen}"
+            raise ServerFailedError("start", f"the server takes {wanted} devices and sees {shown}")
 
     def warmup(self, server: Server, seed: int) -> None:  # noqa: ARG002 - nothing is lazy here
         """Check that the server lives.

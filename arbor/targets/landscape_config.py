@@ -39,6 +39,8 @@ class LandscapeConfig(Value):
     """Length of a server's start."""
     time_scale: float = Field(default=0.002, ge=0)
     """Real seconds that pass for one second of the landscape; 0 never sleeps."""
+    num_devices: int = Field(default=0, ge=0)
+    """Accelerators that a server wants to see in its mask; it uses none."""
     prior_quality: float = Field(default=0.7, ge=0, le=1)
     """1: priors not declared are true; 0: they say nothing about the truth."""
 

@@ -67,17 +67,24 @@ class LeasesAreRespected:
             if isinstance(event, LeaseTaken):
                 findings.require(
                     state.leases.can_take(
-                        event.lease_id, event.host, exclusive=event.is_exclusive
+                        event.lease_id,
+                        event.host,
+                        exclusive=event.is_exclusive,
+                        devices=event.devices,
                     ),
                     recorded.position,
                     f"lease {event.lease_id} of {event.host} was taken while it was not free",
                 )
             elif isinstance(event, PairMeasured):
+                pair = f"pair {event.pair} of {event.request_id}"
                 findings.require(
-                    any(
-                        lease.is_exclusive and lease.holder == recorded.actor
-                        for lease in state.leases.held.values()
-                    ),
+                    state.leases.holds_host_alone(recorded.actor),
                     recorded.position,
-                    f"pair {event.pair} of {event.request_id} was measured without the host alone",
+                    f"{pair} was measured without the host alone",
+                )
+                own = state.workers.devices.get(recorded.actor, ())
+                findings.require(
+                    state.leases.holds(recorded.actor, own),
+                    recorded.position,
+                    f"{pair} was measured without the devices {', '.join(own)} alone",
                 )

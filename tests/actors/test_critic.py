@@ -12,7 +12,8 @@ from arbor.events.judgement import (
     RootCauseFound,
 )
 from arbor.events.limits import ActionVetoed, ConstraintPublished
-from arbor.events.types import Edit, Layer, Requirement
+from arbor.events.settings import SearchSettings, Settings
+from arbor.events.types import Edit, Layer, Requirement, ReviveCondition
 from tests.fakes.simulation import Simulation
 from tests.fakes.stage import E, Stage, template
 
@@ -206,3 +207,17 @@ def test_the_same_log_gives_the_same_judgements(eventful: Simulation) -> None:
         if moment is not None:
             assert list(fresh.react(moment)) == decided.pop(recorded.position)
     assert not decided
+
+
+def test_what_ended_whoever_worked_on_it_is_left_alone() -> None:
+    stage = Stage(template("a"), settings=Settings(search=SearchSettings(max_attempts=2)))
+    stage.open()
+    for _ in range(2):
+        stage.break_work("a", "the specialist died in each of 2 attempts")
+        stage.turn()
+    action = stage.state.tree.actions["a001"]
+    assert action.num_dispatches == 2
+    assert action.revive == ReviveCondition(), "nothing brings it back"
+    said = stage.of_kind(IntrospectionRecorded)[-1]
+    assert "it ended whoever worked on it" in said.reasoning
+    assert not stage.of_kind(ConstraintPublished), "the environment may be to blame"

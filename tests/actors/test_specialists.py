@@ -9,6 +9,7 @@ import pytest
 from arbor.actors.crew import build_specialist, specialist_name
 from arbor.actors.journal import Journal
 from arbor.core.campaign import Campaign
+from arbor.core.rca import diagnose
 from arbor.core.state import CampaignState
 from arbor.core.tree import ROOT_ID, Status
 from arbor.events.campaign import CampaignStarted
@@ -239,3 +240,38 @@ def test_may_be_killed_at_any_append(tmp_path: Path, lives: int, *, stores_last:
     assert bureau.state.tree.node("n001").status is Status.READY
     assert not bureau.state.leases.held
     assert bureau.events(SpecialistConstructed)
+
+
+def test_a_specialist_that_dies_of_its_work_gives_it_up(tmp_path: Path) -> None:
+    bureau = Bureau(tmp_path, "vectorised")
+    for _ in range(2):
+        with suppress(Killed):
+            # start, construction, lease: killed in the first window
+            bureau.work(MortalLog(bureau.simulation.log, lives=3))
+    bureau.work()
+    (crash,) = bureau.events(Crashed)
+    assert crash.message == "the specialist died in each of 2 attempts"
+    assert (crash.attempt_id, crash.phase) == ("n001.2", "specialist")
+    assert [line.split(" ended")[0] for line in crash.log_tail[-2:]] == [
+        "attempt n001.1",
+        "attempt n001.2",
+    ]
+    assert diagnose(crash).cause == "worker_died"
+    assert bureau.state.tree.node("n001").status is Status.CRASHED
+    assert len(bureau.events(AttemptStarted)) == 2
+    assert not bureau.state.leases.held
+    bureau.work()
+    assert len(bureau.events(Crashed)) == 1, "it is over"
+
+
+def test_the_log_of_its_last_server_is_evidence(tmp_path: Path) -> None:
+    bureau = Bureau(tmp_path, "vectorised")
+    logs = bureau.simulation.place.directory / "logs"
+    logs.mkdir()
+    (logs / "specialist-n001-abc.log").write_text("line 1\nHSA_STATUS_ERROR\n")
+    for _ in range(2):
+        with suppress(Killed):
+            bureau.work(MortalLog(bureau.simulation.log, lives=2))
+    bureau.work()
+    (crash,) = bureau.events(Crashed)
+    assert crash.log_tail[:2] == ("line 1", "HSA_STATUS_ERROR")

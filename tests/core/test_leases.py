@@ -109,3 +109,66 @@ def test_a_new_driver_voids_everything() -> None:
 @pytest.mark.parametrize("event", [CampaignPaused(reason="x"), CampaignResumed(reason="x")])
 def test_who_measures_goes_on_through_a_pause_and_a_resumption(event: Event) -> None:
     assert _free(_table(("bench", _taken("a", alone=True)), ("human", event))) == (False, False)
+
+
+DEVICES = ("n:0", "n:1")
+
+
+def _devices(lease: str, *devices: str) -> LeaseTaken:
+    return LeaseTaken(
+        lease_id=lease, host="h", is_exclusive=True, purpose="test", devices=devices or DEVICES
+    )
+
+
+def _waits(lease: str, *devices: str) -> LeaseRequested:
+    return LeaseRequested(lease_id=lease, host="h", devices=devices or DEVICES)
+
+
+def _may(table: LeaseTable, lease: str, *devices: str) -> bool:
+    return table.can_take(lease, "h", exclusive=True, devices=devices or DEVICES)
+
+
+def test_devices_and_their_host_are_held_apart() -> None:
+    assert _free(_table(("bench", _devices("a")))) == (True, True)
+    assert _may(_table(("bench", _taken("a", alone=True))), "b")
+
+
+def test_devices_have_one_user() -> None:
+    table = _table(("bench", _devices("a")))
+    assert not _may(table, "b")
+    assert not _may(table, "b", "n:1", "n:2")
+    assert _may(table, "b", "n:2", "n:3")
+    assert _may(table, "b", "m:0"), "the same index of another node"
+
+
+def test_devices_go_to_whoever_waited_longest() -> None:
+    table = _table(
+        ("bench", _devices("a")),
+        ("s1", _waits("b")),
+        ("s2", _waits("c")),
+        ("bench", _released("a")),
+    )
+    assert not _may(table, "d"), "somebody was here before"
+    assert not _may(table, "c")
+    assert _may(table, "b")
+
+
+def test_who_waits_for_other_devices_is_no_obstacle() -> None:
+    assert _may(_table(("s1", _waits("b", "n:7"))), "d")
+
+
+def test_the_holder_hears_of_others_who_wait() -> None:
+    table = _table(("bench", _devices("a")), ("bench", _waits("b")))
+    assert not table.is_waited_for(DEVICES, "bench")
+    feed(table, [("s1", _waits("c", "n:1"))], first=3)
+    assert table.is_waited_for(DEVICES, "bench")
+    assert not table.is_waited_for(("n:0",), "bench")
+
+
+def test_what_an_actor_holds() -> None:
+    table = _table(("bench", _devices("a")), ("s1", _taken("b", alone=True)))
+    assert table.holds("bench", DEVICES)
+    assert table.holds("bench", ())
+    assert not table.holds("bench", (*DEVICES, "n:2"))
+    assert not table.holds_host_alone("bench")
+    assert table.holds_host_alone("s1")

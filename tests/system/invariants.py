@@ -68,22 +68,30 @@ def _require_once(recorded: list[Recorded]) -> None:
 
 
 def _require_leases(recorded: list[Recorded]) -> None:
-    """Check that the bench was alone whenever it measured a pair."""
+    """Check that the bench was alone whenever it measured a pair, and devices had one user."""
     held: dict[str, tuple[str, bool]] = {}
+    devices: dict[str, tuple[str, set[str]]] = {}
     for each in recorded:
         event = each.event
-        if isinstance(event, LeaseTaken):
+        if isinstance(event, LeaseTaken) and event.devices:
+            taken = {*event.devices}
+            assert not any(taken & others for _, others in devices.values()), f"{event} {devices}"
+            devices[event.lease_id] = each.actor, taken
+        elif isinstance(event, LeaseTaken):
             held[event.lease_id] = each.actor, event.is_exclusive
             is_alone = any(is_exclusive for _, is_exclusive in held.values())
             assert len(held) == 1 or not is_alone, f"{event} overlaps {held}"
         elif isinstance(event, LeaseReleased):
             held.pop(event.lease_id, None)
+            devices.pop(event.lease_id, None)
         elif isinstance(event, IncarnationStarted) and each.actor == "supervisor":
             # A new driver: all were ended with the one before.
-            held = {}
+            held, devices = {}, {}
         elif isinstance(event, IncarnationStarted | SpecialistRetired):
             # Whoever held it is dead, or done.
-            held = {key: value for key, value in held.items() if value[0] != each.actor}
+            gone = event.specialist_id if isinstance(event, SpecialistRetired) else each.actor
+            held = {key: value for key, value in held.items() if value[0] != gone}
+            devices = {key: value for key, value in devices.items() if value[0] != gone}
         elif isinstance(event, PairMeasured):
             assert list(held.values()) == [("bench", True)], f"{each.position}: {held}"
 

@@ -19,7 +19,7 @@ from arbor.events.evidence import (
     PairMeasured,
 )
 from arbor.events.judgement import MeasurementJudged
-from arbor.events.life import LeaseTaken
+from arbor.events.life import IncarnationStarted, LeaseTaken
 from arbor.events.limits import ActionVetoed, ConstraintPublished
 from arbor.events.money import BudgetReserved, BudgetSpent
 from arbor.events.outcome import ActionKept, ActionReverted
@@ -194,6 +194,24 @@ def test_overlapping_leases(history: Events) -> None:
         r.position for r in history if isinstance(r.event, LeaseTaken) and r.position < pair
     )
     fails("leases", without(history, taken), pair - 1, "without the host alone")
+
+
+def test_devices_that_were_not_held(history: Events) -> None:
+    born = next(
+        r.position
+        for r in history
+        if r.actor == "bench" and isinstance(r.event, IncarnationStarted)
+    )
+    pair, _ = first(history, PairMeasured)
+    forged = changed(history, born, devices=("n:0",))
+    fails("leases", forged, pair, "without the devices n:0 alone")
+    taken = LeaseTaken(
+        lease_id="l900", host="h", is_exclusive=True, purpose="bench", devices=("n:0",)
+    )
+    held = inserted(forged, pair, taken, "bench")
+    assert rule_on("leases", held).is_sound
+    again = taken.model_copy(update={"lease_id": "l901"})
+    fails("leases", inserted(held, pair + 1, again, "specialist-n001"), pair + 1, "not free")
 
 
 def test_budget(history: Events) -> None:
