@@ -7,6 +7,7 @@ from arbor.actors.attempt import CancelledError
 from arbor.actors.journal import Journal
 from arbor.actors.measurement import Measurement
 from arbor.actors.place import Place
+from arbor.actors.remedies import carry_out, step_of_request
 from arbor.core.requests import Request
 from arbor.events.errors import ConflictError
 from arbor.events.work import AttemptStarted
@@ -44,6 +45,8 @@ class Bench:
         asked = request.asked
         attempt = request.num_attempts + 1
         attempt_id = f"{asked.request_id}.{attempt}"
+        step = step_of_request(self._journal.state, request)
+        remedies = carry_out(step, self._place, self._journal.state)
         with suppress(ConflictError, CancelledError):
             self._journal.append(
                 AttemptStarted(
@@ -52,6 +55,7 @@ class Bench:
                     causation_id=request.event_id,
                     attempt=attempt,
                     request_id=asked.request_id,
+                    remedies=remedies,
                 ),
                 watching=frozenset({f"request:{asked.request_id}"}),
             )

@@ -10,6 +10,7 @@ from arbor.events.blobs import BlobStore
 from arbor.events.outcome import Crashed
 from arbor.events.types import Edit
 from arbor.targets.base import QuickTarget, Server, ServerFailedError, Target
+from arbor.targets.host_state import host_facts
 from arbor.targets.workspace import Workspace
 
 
@@ -85,4 +86,6 @@ class Place:
             log_tail=error.log_tail[-20:],
             request_id=request_id,
             node_id=node_id,
+            log_excerpt=error.log_excerpt,
+            host_facts=host_facts(self.directory),
         )

@@ -14,9 +14,12 @@ from typing import NamedTuple, Self
 
 import psutil
 
+from arbor.events.causes import LogLine
 from arbor.events.errors import InvalidInputError
 from arbor.targets.base import ServerFailedError
 from arbor.targets.launch import GUARD_START_LIMIT_S, Order, launch_guard
+from arbor.targets.leftovers import MARK
+from arbor.targets.log_excerpt import excerpt
 
 LOG_LIMIT_BYTES = 64 * 1024 * 1024
 LOG_TAIL_LINES = 40
@@ -133,7 +136,7 @@ class ChildProcess:
         os.set_blocking(self._report, False)
         order = Order(
             argv=tuple(self._argv),
-            env=self._env,
+            env=self._env | {MARK: str(self.log_path.resolve())},
             cwd=self._cwd,
             log_path=self.log_path.absolute(),
             log_limit_bytes=self._log_limit_bytes,
@@ -180,7 +183,9 @@ class ChildProcess:
     def failure(self, phase: str, message: str) -> ServerFailedError:
         """Return an error that carries the server's end, if it has ended, and its log's tail."""
         code, number = self.poll() or (None, None)
-        return ServerFailedError(phase, message, code, number, self.log_tail())
+        return ServerFailedError(
+            phase, message, code, number, self.log_tail(), self.log_excerpt()
+        )
 
     def wait_ready(self, probe: Callable[[], bool], timeout_s: float) -> None:
         """Ask ``probe`` until it says true.
@@ -235,6 +240,10 @@ class ChildProcess:
                     file.seek(max(path.stat().st_size - _TAIL_BYTES, 0))
                     text = file.read() + text
         return tuple(text[-_TAIL_BYTES:].decode(errors="replace").splitlines()[-num_lines:])
+
+    def log_excerpt(self) -> tuple[LogLine, ...]:
+        """Return the telling lines of all of the server's output that is still there."""
+        return excerpt(tuple(reversed(self._log_files())))
 
     def _log_files(self) -> tuple[Path, Path]:
         return self.log_path, self.log_path.with_name(self.log_path.name + ".1")

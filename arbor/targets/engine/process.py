@@ -134,7 +134,12 @@ class EngineServer:
             timer.join()
             if is_late.is_set():
                 message = f"the load did not end within {limit_s:g} s"
-                raise ServerFailedError(phase, message, log_tail=self.child.log_tail())
+                raise ServerFailedError(
+                    phase,
+                    message,
+                    log_tail=self.child.log_tail(),
+                    log_excerpt=self.child.log_excerpt(),
+                )
 
     def _exchange(self, method: str, path: str, body: Any, limit_s: float) -> Any:
         connection = http.client.HTTPConnection(self.host, self.port, timeout=limit_s)
