@@ -24,7 +24,7 @@ Half = Literal["open", "sealed"]
 def source_key(source: str) -> str:
     """Return ``owner/name#number`` of the first issue that a case names, else its first word."""
     found = re.match(r"([\w.-]+/[\w.-]+)(?: PR)?#(\d+)", source)
-    return f"{found[1]}#{found[2]}" if found else source.split()[0]
+    return f"{found[1]}#{found[2]}" if found else source.split(maxsplit=1)[0]
 
 
 def half_of(source: str) -> Half:

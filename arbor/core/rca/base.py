@@ -1,8 +1,8 @@
 """What a diagnosis is made from, what it says, and the form of a rule."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from arbor.events.causes import CauseGroup, CauseLayer, Fault, HostFacts, LogLine, RemedyStep
 from arbor.events.types import Edit
@@ -51,7 +51,7 @@ class Incident:
     template_id: str | None = None
     edits: tuple[Edit, ...] = ()
     patch_files: tuple[str, ...] = ()
-    facts: HostFacts = HostFacts()
+    facts: HostFacts = field(default_factory=HostFacts)
     precedents: tuple[Precedent, ...] = ()
 
 

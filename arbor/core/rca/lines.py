@@ -18,7 +18,10 @@ _PREFIXES = tuple(
         r"\((?:raylet|autoscaler)[^()]*\)\s?",
         r"\[rank\d+\]:\s?",
         # container runtimes and journals put a time in front
-        r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\s+(?:std(?:out|err) [FP] )?",
+        (
+            r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\s+"
+            r"(?:std(?:out|err) [FP] )?"
+        ),
         r"\d\d-\d\d \d\d:\d\d:\d\d\s+",
         # SGLang: [2025-01-01 00:00:00 TP0]
         r"\[\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\]]*\]\s?",

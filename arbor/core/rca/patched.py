@@ -8,7 +8,8 @@ from arbor.core.rca.record import Record
 from arbor.events.causes import LogLine
 
 _INSTALLED = re.compile(
-    r"(?:site|dist)-packages|/usr/lib|/lib/python3|/bin/|<frozen|<string>|cache|/tmp/torchinductor|"
+    r"(?:site|dist)-packages|/usr/lib|/lib/python3|/bin/|<frozen|<string>|cache|"
+    r"/tmp/torchinductor|"
     r"multiprocessing|asyncio"
 )
 _OWN = re.compile(

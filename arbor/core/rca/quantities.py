@@ -1,6 +1,5 @@
 """Finders that compare figures of a log or of the host with bounds."""
 
-import re
 from typing import Literal
 
 from arbor.core.rca.base import Find
@@ -28,6 +27,14 @@ _SHOWN = compiled(
     r"ago|defunct|zombie|previous)|(?:orphan|zombie|leftover|previous|defunct)\w*.*"
     r"(?:process|pid|vram|memory|server|engine)"
 )
+_LISTED = (
+    compiled(
+        r"\b(?:pid|process)\W{0,3}(?P<pid>\d{2,7})\b.*?\b(?P<used>\d[\d.]*) ?(?P<unit>[GM])i?B"
+    ),
+    compiled(r"\|\s+\d+\s+\S+\s+\S+\s+(?P<pid>\d+)\s+[CG+]+\s+\S+\s+(?P<used>\d+) ?(?P<unit>M)iB"),
+)
+"""Lines of process tables: those of people, and of nvidia-smi."""
+_OWN_PID = compiled(r"\bpid=(\d+)")
 _OUT_OF_MEMORY = compiled(r"out of memory|OutOfMemoryError|free memory on device")
 _UTILIZATION = compiled(
     r"(?:gpu_memory_utilization|gpu-memory-utilization|mem[-_]fraction[-_]static)\W{1,4}"
@@ -40,11 +47,25 @@ def another_process_holds_memory(record: Record) -> tuple[LogLine, ...]:
     short = [x for x in record.lines if x.level != "info" and _OUT_OF_MEMORY.search(x.text)]
     if not short:
         return ()
+    own = {pid for line in record.lines for pid in _OWN_PID.findall(line.raw.text)}
     shown = record.seen(_SHOWN)
+    shown += [x for x in record.lines if x not in [*short, *shown] and _lists_other(x, own)]
     little = [x for x in short if _is_taken_at_start(x)]
     foreign = [x for x in short if _is_foreign(x)]
     told = [*little, *foreign] or (short[:1] if shown else [])
     return raw([*told, *shown]) if told else ()
+
+
+def _lists_other(line: Line, own: set[str]) -> bool:
+    """Return whether a line of a process table gives a gibibyte or more to somebody else."""
+    if line.level:
+        return False
+    for pattern in _LISTED:
+        for each in pattern.finditer(line.text):
+            gib = float(each["used"]) / (1.0 if each["unit"].upper() == "G" else 1024.0)
+            if each["pid"] not in own and gib >= 1.0:
+                return True
+    return False
 
 
 def _is_taken_at_start(line: Line) -> bool:

@@ -22,7 +22,8 @@ _ECHO = re.compile(
     r"calledprocesserror|childprocesserror|actordiederror|rayactorerror|raytaskerror|"
     r"got fatal signal from worker|executor failed|background loop (has )?errored|systemexit|"
     r"keyboardinterrupt|subprocess .* died|childfailederror|brokenpipeerror|"
-    r"connection (reset|closed) by peer|scheduler hit an exception|server (process )?(ended|exited)",
+    r"connection (reset|closed) by peer|scheduler hit an exception|server (process )?(ended|"
+    r"exited)",
     re.IGNORECASE,
 )
 _READY = re.compile(
@@ -32,7 +33,7 @@ _READY = re.compile(
 )
 _RECOVERED = re.compile(
     r"fall(ing|s)? ?back|will retry|retrying|skipping|ignor(ed|ing)|using \S+ instead|"
-    r"\boptional\b|non-fatal|not fatal|harmless",
+    r"\boptional\b|us(e|ing) (the )?default|disabl(ed|ing)\b|non-fatal|not fatal|harmless",
     re.IGNORECASE,
 )
 _ENDED = re.compile(

@@ -19,7 +19,8 @@ RULES = (
         " elsewhere",
         any_of(
             trouble(
-                r"(?:cannot|could not|unable to|failed to|can't|not) (?:get|find|found|select)\b.{0,30}"
+                r"(?:cannot|could not|unable to|failed to|can't|not) (?:get|find|found|"
+                r"select)\b.{0,30}"
                 r"(?:kernel|solution|algo|tactic|instance|config|implementation|backend)|"
                 r"no (?:suitable|valid|matching|available|supported|compatible|feasible|such)?\s?"
                 r"(?:gemm |moe |attention )?(?:kernel|solution|algo\w*|tactic|instance|"
@@ -27,7 +28,8 @@ RULES = (
                 r"does not support this (?:gemm )?problem|this GEMM is not supported|"
                 r"BLAS(?:LT)?_STATUS_(?:NOT_SUPPORTED|INVALID_VALUE|ARCH_MISMATCH)|"
                 r"MIOPEN_STATUS|(?:CUTLASS|cutlass).{0,40}(?:error|cannot|fail|not support)|"
-                r"(?:unsupported|invalid|not supported|unexpected).{0,30}(?:head[ _]?(?:size|dim)|gqa|"
+                r"(?:unsupported|invalid|not supported|unexpected).{0,30}(?:head[ _]?(?:size|"
+                r"dim)|gqa|"
                 r"page[ _]size|block[ _]size|group[ _]size|tile|hidden[ _]size|num_heads|topk|"
                 r"vec(?:tor)?[ _]size|layout)|"
                 r"(?:head[ _]?(?:size|dim)|gqa|page[ _]size|block[ _]size|group[ _]size|hidden[ _]"
@@ -35,7 +37,10 @@ RULES = (
                 r"(?:kernel|op|operator).{0,40}(?:not (?:supported|implemented|available)|"
                 r"unsupported)|not implemented for '\w+'|"
                 r"expected at most 0 argument|could not run '\w+::[\w.]+' with arguments|"
-                r"only (?:supports?|implemented for).{0,60}"
+                r"only (?:supports?|implemented for)|could not create a primitive|"
+                r"cannot find symbol with name|BLAS(?:LT)?_STATUS_(?:EXECUTION_FAILED|"
+                r"INTERNAL_ERROR)|"
+                r"(?:CUDA|HIP) error: invalid (?:argument|value)|hipErrorInvalidValue"
             ),
             raised(
                 r"AttributeError",
@@ -64,6 +69,7 @@ RULES = (
                 r"loaded[_ ]weight|loaded=\(|size mismatch for|no module or parameter named|"
                 r"(?:unexpected|missing) key(?:\(s\)|s)? in (?:state_dict|checkpoint)|"
                 r"weights? .{0,40}not (?:found|initialized|loaded)|SafetensorError|"
+                r"KeyError: '[\w.]*(?:layers|experts|proj|embed)[\w.]*'|"
                 r"MetadataIncompleteBuffer|HeaderTooLarge|checkpoint.{0,60}(?:incomplete|corrupt)"
             ),
         ),
@@ -77,12 +83,14 @@ RULES = (
         "give the operation the shapes, strides and types that it expects",
         trouble(
             r"shapes? (?:cannot|can't) be multiplied|size of tensor a|shape mismatch|"
-            r"mat\d? and mat\d? (?:must|shapes)|must (?:be|have) (?:the same|contiguous|divisible|a "
+            r"mat\d? and mat\d? (?:must|shapes)|must (?:be|have) (?:the same|contiguous|"
+            r"divisible|a "
             r"multiple)|(?:is|are) not (?:divisible|contiguous|aligned|a multiple)|"
             r"expected .{0,60}(?:dtype|scalar type|contiguous|stride|to have the same)|"
             r"(?:stride|strides|alignment|dtype)\b.{0,40}(?:mismatch|must|not supported|expected|"
             r"unsupported)|unsupported (?:data ?type|dtype)|view size is not compatible|"
-            r"invalid for input of size|index out of (?:range|bounds)|CHECK_(?:EQ|SHAPE|CONTIGUOUS)"
+            r"invalid for input of size|index out of (?:range|bounds)|CHECK_(?:EQ|SHAPE|"
+            r"CONTIGUOUS)"
         ),
         0.75,
     ),
@@ -95,6 +103,7 @@ RULES = (
         any_of(
             raised(r"NameError|UnboundLocalError|SyntaxError|IndentationError"),
             raised(r"AttributeError|TypeError|RecursionError|ZeroDivisionError"),
+            trouble(r"tensors? to be on the same device|found at least two devices"),
             in_patch(r"(?:Error|Exception)\b"),
         ),
         0.8,
@@ -113,7 +122,8 @@ RULES = (
             trouble(
                 r"InductorError|BackendCompilerFailed|LoweringException|CompilationError|"
                 r"InternalTorchDynamoError|TorchRuntimeError|_dynamo\.exc|pipeline failed|"
-                r"ptxas (?:fatal|error)|nvcc (?:fatal|error)|(?:hipcc|clang|clang\+\+|g\+\+|ld\.lld|"
+                r"ptxas (?:fatal|error)|nvcc (?:fatal|error)|(?:hipcc|clang|clang\+\+|g\+\+|"
+                r"ld\.lld|"
                 r"lld|nvlink): (?:fatal )?error|ninja: build stopped|error building extension|"
                 r"(?:subprocess-exited-with-error|compilation (?:failed|terminated|error))|"
                 r"C\+\+ compile error|undefined reference to|error: static assertion|"
@@ -138,7 +148,10 @@ RULES = (
         "look at the assertion; the code that the attempt reached does not hold",
         but_not(
             raised(r"AssertionError"),
-            trouble(r"\bGATE\b|accuracy|not greater|not less|allclose|tolerance"),
+            trouble(
+                r"\bGATE\b|accuracy|not greater|not less|allclose|tolerance|not close|"
+                r"mismatched elem"
+            ),
         ),
         0.5,
     ),

@@ -1,6 +1,7 @@
 """What is left to say when only the way in which the program ended is known."""
 
 from arbor.core.rca.base import Find, Rule
+from arbor.core.rca.finders import anywhere
 from arbor.core.rca.record import Record
 from arbor.events.causes import LogLine
 
@@ -24,6 +25,20 @@ def _ended_with(code: int) -> Find:
 
 
 RULES = (
+    Rule(
+        "stale_cache",
+        "stale_cache",
+        "compiler",
+        "environment",
+        "remove the compile caches: what they held could not be loaded and was compiled again",
+        anywhere(
+            r"(?:compil|build)\w* .{0,40}again due to a? ?(?:load|cache)|"
+            r"(?:fail\w*|unable|could not) (?:to )?load\w* .{0,60}(?:compile|aot|inductor|"
+            r"triton)\w*[_ ]?cache"
+        ),
+        0.5,
+        "clear_caches",
+    ),
     Rule(
         "unsupported_arch",
         "unsupported_arch",

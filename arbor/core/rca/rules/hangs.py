@@ -24,7 +24,8 @@ RULES = (
         "remove the stale lock and build the module in one process before the others start",
         all_of(
             anywhere(
-                r"baton|(?:wait\w*|block\w*|acquir\w*|held|stuck)\b.*(?:\.lock\b|\block\b|\blocked\b)|"
+                r"baton|(?:wait\w*|block\w*|acquir\w*|held|stuck)\b.*(?:\.lock\b|\block\b|"
+                r"\blocked\b)|"
                 r"\block\b.*(?:held|timed? ?out|stale)"
             ),
             anywhere(
@@ -47,12 +48,17 @@ RULES = (
                 trouble(
                     r"socketStartConnect|connect to \S+ failed|no socket interface found|"
                     r"connectFullMesh|no route to host|network is unreachable|host is down|"
-                    r"ncclRemoteError|(?:ibv_|\bIB\b|RoCE|NET/IB|mlx5).{0,80}(?:error|fail|timeout)|"
+                    r"ncclRemoteError|(?:ibv_|\bIB\b|RoCE|NET/IB|mlx5).{0,80}(?:error|fail|"
+                    r"timeout)|"
                     r"(?:TCPStore|client socket|c10d|rendezvous|master).{0,80}"
                     r"(?:timed? ?out|refused|failed to connect|unreachable)|"
-                    r"DistNetworkError|failed to connect to (?:the )?(?:ray|gcs|head|master|driver)|"
+                    r"DistNetworkError|failed to connect to (?:the )?(?:ray|gcs|head|master|"
+                    r"driver)|"
                     r"unable to (?:connect|bind).{0,60}(?:address|interface|node)|"
-                    r"GCS.{0,40}(?:unreachable|failed to connect)|bootstrap.{0,40}(?:fail|error)"
+                    r"GCS.{0,40}(?:unreachable|failed to connect)|bootstrap.{0,40}(?:fail|error)|"
+                    r"\b(?:UCX|NIXL|nvshmem|rocshmem|mooncake)\w*.{0,80}(?:error|fail|"
+                    r"unreachable|disconn)|"
+                    r"(?:NIXL|UCX)_ERR_\w+"
                 ),
                 trouble(r"connection refused", also=r"NCCL|RCCL|gloo|TCPStore|rank|node"),
             ),
@@ -66,12 +72,14 @@ RULES = (
         _HANG,
         "hardware",
         "environment",
-        "the devices cannot reach each other directly: set iommu=pt and switch ACS off, or do without"
+        "the devices cannot reach each other directly: set iommu=pt and switch ACS off, or do"
+        " without"
         " peer-to-peer (NCCL_P2P_DISABLE=1)",
         all_of(
             anywhere(_COLLECTIVE + "|" + _STANDS_STILL),
             anywhere(
-                r"IO_PAGE_FAULT|\bACS\b|\biommu\b|AMD-Vi|DMAR:|P2P_DISABLE=1.*(?:complete|pass|work)"
+                r"IO_PAGE_FAULT|\bACS\b.{0,30}(?:on|enabled|redirect)|DMAR:.*fault|"
+                r"iommu.{0,30}(?:fault|transl)|P2P_DISABLE=1.*(?:complete|pass|work)"
             ),
         ),
         0.8,
@@ -81,13 +89,15 @@ RULES = (
         _HANG,
         "communication",
         "implementation",
-        "use another implementation of this collective, and let all ranks take part in the same order",
+        "use another implementation of this collective, and let all ranks take part in the same"
+        " order",
         any_of(
             trouble(_COLLECTIVE),
             all_of(
                 anywhere(r"no available shared memory broadcast block|RPC call to \w+ timed out"),
                 anywhere(
-                    r"all_?reduce|all_?to_?all|all2all|collective|NCCL|RCCL|broadcast|quick|ep_rank|"
+                    r"all_?reduce|all_?to_?all|all2all|collective|NCCL|RCCL|broadcast|quick|"
+                    r"ep_rank|"
                     r"Worker_TP|tensor_parallel|data_parallel|expert_parallel|(?:[A-Z]P)[1-9]\b"
                 ),
             ),
@@ -119,8 +129,23 @@ RULES = (
         "give it more time, or leave out what takes so long (compilation, capture, loading)",
         trouble(
             r"timed? ?out|TimeoutError|was not ready within|did not become ready|"
-            r"(?:start(?:up)?|ready|health)\w*.{0,40}(?:exceeded|too long|timeout)|deadline exceeded"
+            r"(?:start(?:up)?|ready|health)\w*.{0,40}(?:exceeded|too long|timeout)|"
+            r"deadline exceeded"
         ),
         0.6,
+    ),
+    Rule(
+        "peer_lost",
+        "network",
+        "communication",
+        "environment",
+        "see the other ranks' logs for what ended one of them, and the network between them",
+        trouble(
+            r"connection (?:was )?(?:reset|closed|aborted) by (?:remote )?peer|broken pipe|"
+            r"remote process exited|recvValue failed|NCCL error|ncclInternalError|ncclSystemError|"
+            r"unhandled (?:system|cuda|hip) error"
+        ),
+        0.4,
+        "retry",
     ),
 )

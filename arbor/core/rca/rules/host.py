@@ -1,4 +1,4 @@
-"""What stands in the way on the host: full disks, busy ports, leftovers, locks, caches, network."""
+"""What stands in the way on the host: full disks, busy ports, leftovers, caches, network."""
 
 from arbor.core.rca.base import Rule
 from arbor.core.rca.finders import all_of, any_of, anywhere, but_not, through_frames, trouble
@@ -12,6 +12,7 @@ _CACHE_WORDS = (
     r"\b(?:compil\w+|jit|kernel|graph|triton|inductor|autotun\w+|tuning|aot|build|artifact|code)"
     r"[ _-]?cache"
 )
+_SHARED = r"/dev/shm"  # noqa: S108 - only looked for
 _FULL = (
     r"no space left on device|disk quota exceeded|ENOSPC|\[Errno (?:28|122)\]|disk (?:is )?full"
 )
@@ -24,11 +25,11 @@ RULES = (
         "environment",
         "give the container more shared memory (--shm-size, an emptyDir in memory, --ipc=host)",
         any_of(
-            trouble(rf"/dev/shm.*(?:{_FULL})|(?:{_FULL}).*/dev/shm"),
+            trouble(rf"{_SHARED}.*(?:{_FULL})|(?:{_FULL}).*{_SHARED}"),
             trouble(
                 r"bus error|SIGBUS|shared memory segment|insufficient shared memory|"
                 r"might be caused by insufficient shared memory|shm_open.*fail",
-                also=r"/dev/shm|shared memory|\bshm\b",
+                also=rf"{_SHARED}|shared memory|\bshm\b",
             ),
             is_nearly_full("shared_memory"),
         ),
@@ -78,7 +79,8 @@ RULES = (
         trouble(
             r"(?:file )?lock\b.*(?:could not be acquired|timed? ?out|held by|stale)|"
             r"(?:could not|cannot|failed to|unable to) (?:acquire|obtain|get).{0,30}\block\b|"
-            r"resource temporarily unavailable.*lock|another (?:instance|process).*(?:running|lock)"
+            r"resource temporarily unavailable.*lock|another (?:instance|process).*(?:running|"
+            r"lock)"
         ),
         0.8,
         "remove_locks",
@@ -91,7 +93,8 @@ RULES = (
         "remove what an earlier run left (shared memory, sockets), then start again",
         trouble(
             r"FileExistsError.*(?:/psm_|shm|sock|ipc)|(?:shm|shared memory|segment|socket).*"
-            r"already exists|/dev/shm/\S+.*(?:exists|stale)"
+            r"already exists|/dev/shm/\S+.*(?:exists|stale)|"
+            r"(?:orphan|leftover|left[- ]over|zombie|stale)\w* (?:process|server|worker|engine)"
         ),
         0.8,
         "end_leftovers",
@@ -151,7 +154,10 @@ RULES = (
         "hardware",
         "environment",
         "make the file writable, or point the program to a folder of its own",
-        trouble(r"permission denied|\bEACCES\b|\[Errno 13\]|read-only file system|\[Errno 30\]"),
+        trouble(
+            r"permission denied|\bEACCES\b|pidfd_getfd|ptrace.*not permitted|\[Errno 13\]|"
+            r"read-only file system|\[Errno 30\]"
+        ),
         0.8,
     ),
     Rule(
@@ -162,12 +168,14 @@ RULES = (
         "use a local copy (HF_HUB_OFFLINE=1 and a path), or try again later",
         any_of(
             trouble(
+                r"^(?!.*(?:localhost|127\.0\.0\.1|0\.0\.0\.0)).*(?:"
                 r"HfHubHTTPError|LocalEntryNotFoundError|GatedRepoError|RepositoryNotFoundError|"
                 r"OfflineModeIsEnabled|(?:429|50[0234]) (?:client|server) error|too many requests|"
                 r"(?:HTTPS?ConnectionPool|ConnectTimeout|ReadTimeout|SSLError|"
                 r"NameResolutionError|MaxRetryError|ProxyError)|"
-                r"(?:couldn't|could not|failed to|can't|unable to) (?:connect|reach|resolve|download)"
-                r".{0,60}(?:https?://|hub|host|url|model)"
+                r"(?:couldn't|could not|failed to|can't|unable to) (?:connect|reach|resolve|"
+                r"download)"
+                r".{0,60}(?:https?://|hub|host|url|model))"
             ),
             trouble(r"temporary failure in name resolution|name or service not known"),
         ),

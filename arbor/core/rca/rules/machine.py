@@ -13,11 +13,14 @@ RULES = (
         "environment",
         "take the device out of use and repeat on another one; its owner has to look at it",
         anywhere(
+            # a count of none is no fault
+            r"^(?!.*(?:errors?|count|xid)\W{0,3}(?:0|none)\b)(?!.*\bno\b.*(?:error|xid|event)).*(?:"
             # Xid 48, 63, 64, 92, 94, 95: memory errors; 74: NVLink; 79: lost
             r"\bXid\b.*: (?:48|63|64|74|79|92|94|95)\b|fallen off the bus|GPU is lost|"
             r"uncorrect(?:able|ed)\b.*\b(?:error|ECC)|double[- ]bit|ECC error|"
             r"\bRAS\b.*(?:poison|error|fatal)|\bMCE\b|machine check|\[Hardware Error\]|"
-            r"ERREVENT_ATHUB|poison consumption|row remapping failure|PCIe Bus Error.*(?:Fatal|Unc)"
+            r"ERREVENT_ATHUB|poison consumption|row remapping failure|PCIe Bus Error.*(?:Fatal|"
+            r"Unc))"
         ),
         0.95,
         "retry",
@@ -48,6 +51,21 @@ RULES = (
         "retry",
     ),
     Rule(
+        "hardware_fault",
+        _GROUP,
+        "hardware",
+        "environment",
+        "take the device out of use and repeat on another one, where the same works",
+        trouble(
+            r"fault|launch failure|illegal|(?:CUDA|HIP) error|hang",
+            also=r"(?:another|other|different|second) (?:device|gpu|node|host|machine|card)\b"
+            r".{0,40}"
+            r"(?:pass|works?\b|succe|fine|ok\b|complet)",
+        ),
+        0.6,
+        "retry",
+    ),
+    Rule(
         "device_missing",
         _GROUP,
         "hardware",
@@ -63,6 +81,20 @@ RULES = (
         "retry",
     ),
     Rule(
+        "node_lost",
+        _GROUP,
+        "hardware",
+        "environment",
+        "the node went away: repeat on another one",
+        trouble(
+            r"NodeDiedError|node (?:has been|was) marked (?:as )?dead|lost (?:its )?connection to "
+            r"(?:the )?node|node \S+ (?:died|is down|was preempted)|instance .*(?:preempted|"
+            r"terminated)"
+        ),
+        0.8,
+        "retry",
+    ),
+    Rule(
         "unsupported_arch",
         "unsupported_arch",
         "hardware",
@@ -71,17 +103,20 @@ RULES = (
         any_of(
             anywhere(
                 r"trap invalid opcode|no kernel image is available|invalid device function|"
-                r"hipErrorNoBinaryForGpu|cudaErrorNoKernelImageForDevice"
+                r"hipErrorNoBinaryForGpu|cudaErrorNoKernelImageForDevice|TensileLibrary.*gfx|"
+                r"HSA_STATUS_ERROR_INVALID_(?:ISA|CODE_OBJECT)"
             ),
             trouble(
-                r"illegal instruction|unsupported (?:gpu|cuda|rocm|target)?[ -]?arch(?:itecture)?\b|"
+                r"illegal instruction|unsupported (?:gpu|cuda|rocm|"
+                r"target)?[ -]?arch(?:itecture)?\b|"
                 r"(?:requires?|needs?|only supported (?:on|for)|supported on).{0,60}"
                 r"(?:compute capability|\bsm_?\d\d|\bgfx\d|hopper|blackwell|ampere|avx|amx|CDNA)|"
                 r"compute capability.{0,40}(?:not supported|too (?:low|old)|is required|at least)|"
                 r"not supported (?:on|in|for|by) (?:this|the current) "
                 r"(?:gpu|device|arch\w*|hardware|platform)|"
                 r"not (?:compiled|built) (?:for|with).{0,30}(?:gfx|sm_?\d|arch)|"
-                r"(?:gfx\d\w+|sm_?\d+\w?) (?:is|are) not supported|fp8\w* not supported in this arch"
+                r"(?:gfx\d\w+|sm_?\d+\w?) (?:is|are) not supported|"
+                r"fp8\w* not supported in this arch"
             ),
         ),
         0.85,

@@ -67,7 +67,8 @@ RULES = (
         "free host memory, or let fewer processes load at once; then try again",
         any_of(
             anywhere(
-                r"Out of memory: Killed process|oom[-_ ]?kill(?:er|ed)?\b.*(?:\b[1-9]|invoked|proc)|"
+                r"Out of memory: Killed process|oom[-_ ]?kill(?:er|ed)?\b.*(?:\b[1-9]|invoked|"
+                r"proc)|"
                 r"OOMKilled|running low on memory|memory cgroup out of memory|"
                 r"killed by the (?:OS|kernel|OOM)\b.*(?:memory|OOM)|oom_reaper"
             ),
@@ -88,9 +89,11 @@ RULES = (
         any_of(
             raised("MemoryError"),
             trouble(
-                r"cannot allocate memory|can't allocate memory|std::bad_alloc|DefaultCPUAllocator|"
+                unless=r"ibv_|infiniband|memlock",
+                pattern=r"cannot allocate memory|can't allocate memory|std::bad_alloc|"
+                r"DefaultCPUAllocator|"
                 r"\bENOMEM\b|unable to allocate \S+ [KMGT]iB|(?:pinned|host) memory.*fail|"
-                r"not enough (?:host|system|CPU) memory"
+                r"not enough (?:host|system|CPU) memory",
             ),
         ),
         0.8,
@@ -104,7 +107,8 @@ RULES = (
         " smaller weights, or more devices",
         any_of(
             trouble(
-                r"no available memory for the cache|(?:available|not enough|insufficient|needed).{0,60}"
+                r"no available memory for the cache|available KV cache memory[:=] ?-|"
+                r"(?:not enough|insufficient|too little).{0,60}"
                 r"\bKV[- ]?cache|KV[- ]?cache.{0,80}(?:larger than|exceed|not enough|insufficient|"
                 r"needed)|larger than the maximum number of tokens that can be stored|"
                 r"max(?:imum)?[ _]seq\w*[ _]len.{0,80}KV cache|not enough memory.*mem[-_]fraction|"
@@ -151,12 +155,14 @@ RULES = (
         _OOM,
         "framework",
         "implementation",
-        "make the weights smaller on a device: more devices, quantised weights, a loader that needs"
+        "make the weights smaller on a device: more devices, quantised weights, a loader that"
+        " needs"
         " less at its peak",
         any_of(
             through_frames(
                 _DEVICE_OUT,
-                r"load_model|model_loader|weight_utils|process_weights|load_weights|create_weights|"
+                r"load_model|model_loader|weight_utils|process_weights|load_weights|"
+                r"create_weights|"
                 r"safetensors",
             ),
             trouble(

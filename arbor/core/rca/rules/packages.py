@@ -31,10 +31,12 @@ RULES = (
                 r"operator \w+::\w+ does not exist|ABI (?:mismatch|version)|"
                 r"(?:ContextualVersionConflict|VersionConflict|DistributionNotFound)|"
                 r"(?:requires?|needs?) .{0,60}(?:[<>=]=|version|newer|older).{0,60}"
-                r"(?:found|installed|but|you have|got|is)|"
+                r"(?:found|installed|but|you have|got)\b|"
                 r"is not compatible with (?:the )?(?:installed|current|this version|torch|cuda)|"
-                r"(?:please )?(?:upgrade|update|downgrade|reinstall) .{0,40}(?:version|package|to)|"
-                r"built (?:for|with|against) (?:torch|cuda|rocm|python) ?[\d.]+"
+                r"(?:upgrade|update|downgrade|reinstall) .{0,40}\bversion|"
+                r"built (?:for|with|against) (?:torch|cuda|rocm|python) ?[\d.]+|"
+                r"not compiled with (?:CUDA|ROCm|HIP|XPU)(?: enabled)?",
+                unless=r"recognize this architecture|model[ _]type",
             ),
             raised(r"ImportError", r"cannot import name"),
             raised(r"AttributeError", r"module '[\w.]+' has no attribute"),
