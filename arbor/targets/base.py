@@ -39,7 +39,7 @@ class ServerFailedError(ArborError):
         log_excerpt: telling lines of the whole log, with their numbers.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - pickled by Ray with positional values
         self,
         phase: str,
         message: str,

@@ -1,94 +1,99 @@
-"""Crashes are sorted by evidence; an idea is blamed only on evidence."""
+"""What is known beside the log counts: how the program ended, its patch, the host, other crashes."""
 
 import pytest
 
-from arbor.core.rca import Group, diagnose
-from arbor.events.outcome import Crashed
+from arbor.core.rca import Diagnosis, Incident, Precedent, diagnose
+from arbor.core.rca.base import MAX_EVIDENCE_LINES
+from arbor.core.rca.excerpt import numbered
+from arbor.events.causes import HostFacts
+
+REFUSED = "RuntimeError: unsupported combination of a, b"
 
 
-def _crash(*log: str, message: str = "the server ended", **fields: object) -> Crashed:
-    return Crashed.model_validate({"phase": "start", "message": message, "log_tail": log} | fields)
-
-
-@pytest.mark.parametrize(
-    ("line", "cause", "group"),
-    [
-        ("OSError: [Errno 98] Address already in use", "port_busy", "environment"),
-        ("OSError: [Errno 28] No space left on device", "disk_full", "environment"),
-        ("foreign load came and went", "foreign_load", "environment"),
-        ("ModuleNotFoundError: No module named 'flash_attn'", "missing_dependency", "environment"),
-        ("torch.OutOfMemoryError: HIP out of memory. Tried 2 GiB", "out_of_memory", "idea"),
-        ("ValueError: No available memory for the cache blocks", "out_of_memory", "idea"),
-        ("RuntimeError: mat1 and mat2 must have the same dtype", "dtype_mismatch", "idea"),
-        ("NotImplementedError: \"add\" not implemented for 'Half'", "dtype_mismatch", "idea"),
-        ("error: unrecognized arguments: --fast", "bad_setting", "idea"),
-        ("pydantic.ValidationError: 1 error for Engine", "bad_setting", "idea"),
-        ("torch._dynamo.exc.Unsupported: call_function", "compile_failure", "idea"),
-        ("RuntimeError: probability tensor contains either inf", "invalid_numbers", "idea"),
-        ("AssertionError: head size", "assertion", "idea"),
-    ],
-)
-def test_knows_classes_of_errors(line: str, cause: str, group: Group) -> None:
-    found = diagnose(_crash("INFO ready soon", line))
-    assert (found.cause, found.group) == (cause, group)
-    assert found.blames_idea == (group == "idea")
-    assert found.evidence == (line,)
-    assert 0 < found.confidence_ratio <= 1
-    assert found.remedy
+def _of(*log: str, **known: object) -> Diagnosis:
+    return diagnose(Incident(lines=numbered(log), **known))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("signal", "cause", "group"),
+    ("signal", "cause", "fault"),
     [
-        (4, "illegal_instruction", "idea"),
-        (6, "abort", "idea"),
-        (8, "arithmetic_fault", "idea"),
+        (4, "unsupported_arch", "implementation"),
+        (6, "abort", "implementation"),
+        (8, "arithmetic_fault", "implementation"),
         (9, "killed", "environment"),
-        (11, "memory_fault", "idea"),
+        (11, "memory_fault", "implementation"),
         (15, "terminated", "environment"),
     ],
 )
-def test_knows_signals(signal: int, cause: str, group: Group) -> None:
-    found = diagnose(_crash("INFO decoding", signal=signal))
-    assert (found.cause, found.group) == (cause, group)
-    assert found.evidence == (f"ended by signal {signal}",)
+def test_a_signal_alone_is_a_weak_sign(signal: int, cause: str, fault: str) -> None:
+    found = _of("INFO decoding", signal=signal)
+    assert (found.cause, found.fault) == (cause, fault)
+    assert found.evidence[0].text == f"ended by signal {signal}"
+    assert found.confidence_ratio < 0.8
+    assert _of("INFO decoding", exit_code=128 + signal).cause == cause
 
 
 def test_a_line_of_the_log_says_more_than_a_signal() -> None:
-    assert diagnose(_crash("CUDA out of memory", signal=9)).cause == "out_of_memory"
-
-
-def test_the_environment_is_asked_first() -> None:
-    found = diagnose(_crash("RuntimeError: worker failed", "OSError: Address already in use"))
-    assert found.cause == "port_busy"
+    assert _of("torch.OutOfMemoryError: CUDA out of memory", signal=9).cause == "oom_runtime"
 
 
 def test_the_message_counts_as_a_line() -> None:
-    assert diagnose(_crash(message="port 8000 is busy")).cause == "port_busy"
+    found = _of(message="port 8000 is busy")
+    assert found.cause == "port_in_use"
+    assert found.evidence[0].number == 0
 
 
-@pytest.mark.parametrize("message", ["did not become ready in 60 s", "warmup timed out"])
-def test_knows_timeouts(message: str) -> None:
-    found = diagnose(_crash(message=message))
-    assert (found.cause, found.group, found.evidence) == ("timeout", "idea", (message,))
+@pytest.mark.parametrize("signal", [None, 12])
+def test_without_evidence_nobody_is_blamed(signal: int | None) -> None:
+    found = _of("a", "b", "c", message="the server ended", exit_code=3, signal=signal)
+    assert (found.cause, found.fault, found.confidence_ratio) == ("unknown", "unknown", 0.0)
+    assert [line.text for line in found.evidence] == ["b", "c", "the server ended"]
 
 
-def test_what_no_rule_knows_blames_nobody() -> None:
-    found = diagnose(_crash("a", "b", "c", message="the server ended", exit_code=3))
-    assert (found.cause, found.group, found.confidence_ratio) == ("unknown", "unknown", 0.0)
-    assert not found.blames_idea
-    assert found.evidence == ("b", "c", "the server ended")
+def test_evidence_is_short_and_numbered() -> None:
+    log = ["INFO begin", *(f"MemoryError: block {number}" for number in range(9))]
+    found = _of(*log)
+    assert [line.number for line in found.evidence] == list(range(2, 2 + MAX_EVIDENCE_LINES))
+    assert found.evidence[0].text == "MemoryError: block 0"
 
 
-@pytest.mark.parametrize("line", ["INFO loading nano-gpt", "INFO model requires_grad off"])
-def test_harmless_lines_blame_nobody(line: str) -> None:
-    assert diagnose(_crash(line)).group == "unknown"
+def test_code_of_the_attempt_is_told_from_what_is_installed() -> None:
+    frames = (
+        '  File "/opt/x/site-packages/engine/run.py", line 1, in f',
+        "    step()",
+        '  File "/opt/x/site-packages/engine/fast.py", line 7, in step',
+        "    launch(q)",
+        "RuntimeError: CUDA error: an illegal memory access was encountered",
+    )
+    assert _of(*frames).group == "memory_fault"
+    found = _of(*frames, patch_files=("engine/fast.py",))
+    assert found.group == "implementation_error"
+    assert found.evidence[0].number == 3
 
 
-def test_an_unknown_signal_blames_nobody() -> None:
-    assert diagnose(_crash(signal=12)).group == "unknown"
+def test_a_full_disk_is_seen_where_the_program_could_not_say_so() -> None:
+    full = HostFacts(disk_free_bytes=0, shared_memory_free_bytes=1 << 30)
+    found = _of("INFO writing", exit_code=1, facts=full)
+    assert (found.cause, found.step) == ("disk_full", "free_disk")
+    assert _of("INFO writing", exit_code=1, facts=HostFacts(disk_free_bytes=1 << 30)).group == (
+        "unknown"
+    )
 
 
-def test_evidence_is_short() -> None:
-    log = [f"MemoryError: block {number}" for number in range(9)]
-    assert diagnose(_crash(*log)).evidence == tuple(log[-3:])
+def test_what_the_incumbent_met_as_well_does_not_come_from_the_idea() -> None:
+    alone = _of(REFUSED, template_id="a")
+    assert alone.blames_idea
+    shared = _of(REFUSED, template_id="a", precedents=(Precedent(alone.cause, None),))
+    assert (shared.cause, shared.fault, shared.step) == (alone.cause, "environment", "retry")
+    assert shared.confidence_ratio < alone.confidence_ratio
+    assert "the incumbent" in shared.remedy
+
+
+def test_what_many_ideas_met_does_not_come_from_one() -> None:
+    others = [Precedent("incompatible_settings", name) for name in ("b", "c", "a")]
+    assert _of(REFUSED, template_id="a", precedents=(others[0], others[2])).blames_idea
+    assert not _of(REFUSED, template_id="a", precedents=tuple(others)).blames_idea
+
+
+def test_the_same_incident_gives_the_same_diagnosis() -> None:
+    assert _of(REFUSED, template_id="a") == _of(REFUSED, template_id="a")
