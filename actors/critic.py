@@ -234,7 +234,9 @@ class Critic:
         elif cause is not None and cause.fault == "implementation":
             # another patch or another stack may work; the same edits here would not
             revive = ReviveCondition(kept_any_of=template.unlocked_by)
-            reasoning = f"not the idea but its implementation failed ({cause.cause}): {cause.remedy}"
+            reasoning = (
+                f"not the idea but its implementation failed ({cause.cause}): {cause.remedy}"
+            )
         else:
             above = min(1.0, share * REVIVE_SHARE_FACTOR)
             revive = ReviveCondition(

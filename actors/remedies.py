@@ -1,4 +1,4 @@
-"""What is cleaned before an attempt is repeated whose predecessor met a fault of the environment."""
+"""What is cleaned before an attempt is repeated after a fault of the environment."""
 
 import fcntl
 import shutil
@@ -100,9 +100,9 @@ def _free_disk(place: Place, state: CampaignState) -> Iterator[str]:
         yield f"removed the older half of {path.stem}"
     needed = {n.commit for n in state.tree.nodes.values() if n.status in _STANDING and n.commit}
     closed = {n.commit for n in state.tree.nodes.values() if n.commit} - needed
-    endings = {commit[:12] for commit in closed}
+    endings = tuple(f"-{commit[:12]}" for commit in closed)
     for path in sorted((place.directory / "worktrees").glob("*")):
-        if path.name.rpartition("-")[2] in endings:
+        if path.name.endswith(endings):
             shutil.rmtree(path, ignore_errors=True)
             yield f"removed the checkout {path.name}"
 

@@ -183,9 +183,7 @@ class ChildProcess:
     def failure(self, phase: str, message: str) -> ServerFailedError:
         """Return an error that carries the server's end, if it has ended, and its log's tail."""
         code, number = self.poll() or (None, None)
-        return ServerFailedError(
-            phase, message, code, number, self.log_tail(), self.log_excerpt()
-        )
+        return ServerFailedError(phase, message, code, number, self.log_tail(), self.log_excerpt())
 
     def wait_ready(self, probe: Callable[[], bool], timeout_s: float) -> None:
         """Ask ``probe`` until it says true.

@@ -285,7 +285,9 @@ def test_a_machine_that_is_never_quiet_is_not_the_candidates_fault(tmp_path: Pat
         lab.answer()
         crashes += lab.events(Crashed)
     assert crashes
-    assert {diagnose(Incident(message=crash.message)).cause for crash in crashes} == {"foreign_load"}
+    assert {diagnose(Incident(message=crash.message)).cause for crash in crashes} == {
+        "foreign_load"
+    }
 
 
 def test_a_candidate_that_crashes_is_the_actions_crash(tmp_path: Path) -> None:

@@ -132,7 +132,9 @@ def test_a_measurement_is_asked_again_after_its_cause_is_known() -> None:
     stage.work("a")
     stage.turn()
     first = stage.request("accuracy")
-    stage.break_measurement("accuracy", "OSError: [Errno 98] Address already in use", is_candidate=False)
+    stage.break_measurement(
+        "accuracy", "OSError: [Errno 98] Address already in use", is_candidate=False
+    )
     stage.turn()
     again = stage.request("accuracy")
     assert again.asked.request_id != first.asked.request_id

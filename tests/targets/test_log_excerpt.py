@@ -10,7 +10,11 @@ from arbor.targets.log_excerpt import HEAD_BYTES, MAX_CHARACTERS, TAIL_BYTES, ex
 def test_a_small_log_is_read_whole(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"one\r\n 10%\r 20%\r\nlast \xff")
-    assert [(x.number, x.text) for x in read_log(path)] == [(1, "one"), (2, " 20%"), (3, "last \ufffd")]
+    assert [(x.number, x.text) for x in read_log(path)] == [
+        (1, "one"),
+        (2, " 20%"),
+        (3, "last \ufffd"),
+    ]
     path.write_bytes(b"")
     assert read_log(path) == ()
 

@@ -1,4 +1,4 @@
-"""What is known beside the log counts: how the program ended, its patch, the host, other crashes."""
+"""What is known beside the log counts: the end, the patch, the host, other crashes."""
 
 import pytest
 

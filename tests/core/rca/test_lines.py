@@ -9,7 +9,11 @@ from arbor.core.rca.lines import parse
 @pytest.mark.parametrize(
     ("raw", "text", "level"),
     [
-        ("(Worker_TP0 pid=7) ERROR 01-02 10:00:00 [core.py:9] KeyError: 'x'", "KeyError: 'x'", "error"),
+        (
+            "(Worker_TP0 pid=7) ERROR 01-02 10:00:00 [core.py:9] KeyError: 'x'",
+            "KeyError: 'x'",
+            "error",
+        ),
         ("(EngineCore pid=7) INFO 01-02 10:00:00 [core.py:9] hello", "hello", "info"),
         ("INFO:     Application startup complete.", "Application startup complete.", "info"),
         ("[rank0]: ValueError: no", "ValueError: no", ""),

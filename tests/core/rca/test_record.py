@@ -19,7 +19,11 @@ def test_the_root_of_a_chain_is_its_first_exception() -> None:
         "ValueError: wrapped",
     )
     assert record.root is not None
-    assert (record.root.name, record.root.text, record.root.source) == ("KeyError", "3", "x = y[3]")
+    assert (record.root.name, record.root.text, record.root.source) == (
+        "KeyError",
+        "3",
+        "x = y[3]",
+    )
     assert record.frames == ("/a/first.py",)
 
 
@@ -32,7 +36,11 @@ def test_what_other_processes_say_of_a_death_is_no_root() -> None:
 
 
 def test_what_came_before_the_server_was_ready_was_survived() -> None:
-    log = ("ImportError: no fast path", "INFO:     Application startup complete.", "MemoryError: x")
+    log = (
+        "ImportError: no fast path",
+        "INFO:     Application startup complete.",
+        "MemoryError: x",
+    )
     root = _record(*log).root
     assert root is not None
     assert root.name == "MemoryError"

@@ -1,5 +1,7 @@
 """Classes of errors, each with a log of its own making and, where one misleads, a decoy beside."""
 
+# ruff: noqa: E501 - logs are as wide as programs write them
+
 import pytest
 
 from arbor.core.rca import Diagnosis, Incident, diagnose
