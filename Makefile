@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 BUDGET ?= 5m
 
-.PHONY: demo test check format bench bench-engine bench-trust bench-engine-trust bench-best clean
+.PHONY: demo test check format bench bench-engine bench-trust bench-engine-trust bench-rca bench-best clean
 
 # An installed torch (a ROCm or CUDA container) is seen and kept.
 $(VENV)/.made:
@@ -53,6 +53,9 @@ bench-engine-trust: $(VENV)/.dev  ## A/A campaigns and rechecked claims on the r
 	$(BIN)/python benchmarks/engine_trust.py --placebo --budget 2m
 	$(BIN)/python benchmarks/engine_trust.py
 	$(BIN)/python benchmarks/engine_trust.py --burn
+
+bench-rca: $(VENV)/.dev  ## root causes of public failures: blame, groups, an open and a sealed half
+	$(BIN)/python benchmarks/rca.py
 
 bench-best: $(VENV)/.dev  ## the best stack by a long offline search, to compare campaigns with
 	$(BIN)/python benchmarks/engine_best_stack.py

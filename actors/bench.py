@@ -7,6 +7,7 @@ from arbor.actors.attempt import CancelledError
 from arbor.actors.journal import Journal
 from arbor.actors.measurement import Measurement
 from arbor.actors.place import Place
+from arbor.actors.remedies import carry_out, step_of_request
 from arbor.actors.requesting import is_profile_due
 from arbor.core.requests import Request
 from arbor.core.tree import Status
@@ -55,6 +56,8 @@ class Bench:
         if not self._journal.state.requests.by_id[asked.request_id].is_open:
             # It was cancelled while the devices were waited for.
             return
+        step = step_of_request(self._journal.state, request)
+        remedies = carry_out(step, self._place, self._journal.state)
         with suppress(ConflictError, CancelledError):
             self._journal.append(
                 AttemptStarted(
@@ -63,6 +66,7 @@ class Bench:
                     causation_id=request.event_id,
                     attempt=attempt,
                     request_id=asked.request_id,
+                    remedies=remedies,
                 ),
                 watching=frozenset({f"request:{asked.request_id}"}),
             )

@@ -75,6 +75,10 @@ def _keep(state: CampaignState, node: Node, request: Request) -> Event:
 
 def _again(state: CampaignState, node: Node, request: Request) -> Sequence[Event]:
     """Ask again when something other than the candidate failed, within limits."""
+    records = (r for r in state.crashes if r.crash.request_id == request.asked.request_id)
+    if any(record.root_cause is None for record in records):
+        # the next attempt may have to clean something first
+        return ()
     purpose = request.asked.purpose
     asked = [r for r in state.requests.of_node(node.node_id) if r.asked.purpose == purpose]
     if len(asked) < state.settings.search.max_attempts:

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from arbor.actors.explaining import explanation
 from arbor.core.accuracy import Gate, violations
 from arbor.core.exactness import check_greedy_outputs
 from arbor.core.guardrails import Evidence, check
 from arbor.core.measure.sequential import gain_verdict, guard_violation
 from arbor.core.measure.soak import soak_summary, soak_violation
-from arbor.core.rca import diagnose
 from arbor.core.requests import Request
 from arbor.core.standing import forbidden_keeps, offence_of, vetoed_keeps
-from arbor.core.state import CampaignState, CrashRecord
+from arbor.core.state import CampaignState
 from arbor.core.tree import OPEN_STATUSES, Action, Status
 from arbor.events.base import Event, Recorded
 from arbor.events.evidence import AccuracyMeasured, BenchmarkMeasured, SoakMeasured
@@ -20,10 +20,9 @@ from arbor.events.judgement import (
     KeepRevoked,
     MeasurementFlagged,
     MeasurementJudged,
-    RootCauseFound,
 )
-from arbor.events.limits import ActionVetoed, ConstraintPublished
-from arbor.events.types import ConstraintScope, Edit, ReviveCondition
+from arbor.events.limits import ActionVetoed
+from arbor.events.types import ReviveCondition
 
 REVIVE_SHARE_FACTOR = 1.3
 """A reverted idea deserves another try when its category's share of the time grew this much."""
@@ -174,56 +173,8 @@ class Critic:
     def _root_causes(self, _: datetime) -> Sequence[Event]:
         for record in self.state.crashes:
             if record.root_cause is None:
-                return self._explain(record)
+                return explanation(self.state, record)
         return ()
-
-    def _explain(self, record: CrashRecord) -> Sequence[Event]:
-        tree = self.state.tree
-        crash = record.crash
-        diagnosis = diagnose(crash)
-        found = RootCauseFound(
-            action_id=crash.action_id,
-            attempt_id=crash.attempt_id,
-            causation_id=record.event_id,
-            cause=diagnosis.cause,
-            cause_group=diagnosis.group,
-            blames_idea=diagnosis.blames_idea,
-            evidence=diagnosis.evidence,
-            confidence_ratio=diagnosis.confidence_ratio,
-            remedy=diagnosis.remedy,
-        )
-        action = tree.actions.get(crash.action_id or "")
-        if not diagnosis.blames_idea or action is None or action.node_id is None:
-            return (found,)
-        node = tree.node(crash.node_id or action.node_id)
-        number = self.state.constraints.num_published + 1
-        constraint = ConstraintPublished(
-            action_id=crash.action_id,
-            causation_id=record.event_id,
-            constraint_id=f"c{number:03d}",
-            scope=ConstraintScope(
-                template_id=action.template_id,
-                edits=node.edits,
-                context=self._context(action, node.parent_id),
-            ),
-            reason=f"{diagnosis.cause}: {diagnosis.remedy}",
-        )
-        return (found, constraint)
-
-    def _context(self, action: Action, parent_id: str | None) -> tuple[Edit, ...]:
-        """Return the part of the configuration that a crash depends on.
-
-        The keys that kept actions changed are the context: on a path that lacks one of them the
-        crash proves nothing.
-        """
-        tree = self.state.tree
-        if parent_id is None:
-            return ()
-        template = tree.templates[action.template_id]
-        required = {r.key for r in template.requires}
-        config = tree.config_at(parent_id)
-        changed = {e.key for n in tree.path(parent_id) for e in n.edits if e.key not in required}
-        return tuple(Edit(key=key, value=config[key]) for key in sorted(changed))
 
     def _vetoes(self, _: datetime) -> Sequence[Event]:
         """Stop what a constraint forbids by now, at work or kept."""
@@ -276,18 +227,24 @@ class Critic:
         profile = tree.profile_at(node.parent_id) if node.parent_id else None
         share = profile.share_of(template.category) if profile is not None else 1.0
         failed_gate = node.reason.startswith("accuracy")
-        blamed = action.root_cause is not None and action.root_cause.blames_idea
+        cause = action.root_cause if action.outcome is Status.CRASHED else None
         is_deadly = (
-            action.root_cause is not None
-            and action.root_cause.cause == "worker_died"
+            cause is not None
+            and cause.cause == "worker_died"
             and action.num_dispatches >= self.state.settings.search.max_attempts
         )
         if is_deadly:
             revive = ReviveCondition()
             reasoning = f"it ended whoever worked on it, in each of {action.num_dispatches} tries"
-        elif failed_gate or blamed:
+        elif failed_gate or (cause is not None and cause.blames_idea):
             revive = ReviveCondition()
             reasoning = "the failure does not depend on where the time goes"
+        elif cause is not None and cause.fault == "implementation":
+            # another patch or another stack may work; the same edits here would not
+            revive = ReviveCondition(kept_any_of=template.unlocked_by)
+            reasoning = (
+                f"not the idea but its implementation failed ({cause.cause}): {cause.remedy}"
+            )
         else:
             above = min(1.0, share * REVIVE_SHARE_FACTOR)
             revive = ReviveCondition(

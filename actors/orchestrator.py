@@ -129,7 +129,7 @@ class Orchestrator:
             if (
                 action.outcome is Status.CRASHED
                 and action.root_cause is not None
-                and action.root_cause.cause_group == "environment"
+                and action.root_cause.is_worth_repeating
                 and action.num_dispatches < self.state.settings.search.max_attempts
                 and self._has_room(action)
                 and self._is_affordable(action, now)

@@ -16,6 +16,7 @@ from arbor.targets.base import (
     Target,
     num_devices_of,
 )
+from arbor.targets.host_state import host_facts
 from arbor.targets.workspace import Workspace
 
 
@@ -109,4 +110,6 @@ class Place:
             log_tail=error.log_tail[-20:],
             request_id=request_id,
             node_id=node_id,
+            log_excerpt=error.log_excerpt,
+            host_facts=host_facts(self.directory),
         )

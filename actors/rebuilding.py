@@ -132,5 +132,5 @@ def _is_carrying(state: CampaignState, action: Action) -> bool:
     if action.outcome is not Status.CRASHED:
         return action.outcome in {None, Status.KEPT}
     cause = action.root_cause
-    is_retried = cause is None or cause.cause_group == "environment"
+    is_retried = cause is None or cause.is_worth_repeating
     return is_retried and action.num_dispatches < state.settings.search.max_attempts

@@ -3,6 +3,7 @@
 from typing import ClassVar, Literal
 
 from arbor.events.base import Event
+from arbor.events.causes import CauseGroup, CauseLayer, Fault, RemedyStep
 from arbor.events.types import ReviveCondition
 
 
@@ -43,12 +44,24 @@ class RootCauseFound(Event):
     kind: Literal["RootCauseFound"] = "RootCauseFound"
 
     cause: str
-    cause_group: Literal["idea", "implementation", "environment", "unknown"]
+    cause_group: CauseGroup
     blames_idea: bool
     evidence: tuple[str, ...]
     """Lines of the log that support the cause."""
     confidence_ratio: float
     remedy: str
+    """One line for people."""
+    fault: Fault = "unknown"
+    layer: CauseLayer = ""
+    evidence_line_numbers: tuple[int, ...] = ()
+    """Of each line of the evidence, in the log; 0 for what did not come from it."""
+    step: RemedyStep = "none"
+    """What Arbor does before it repeats the attempt."""
+
+    @property
+    def is_worth_repeating(self) -> bool:
+        """True when the same attempt may work once the place is clean."""
+        return self.fault == "environment" and self.step != "none"
 
 
 class IntrospectionRecorded(Event):

@@ -3,6 +3,7 @@
 from typing import ClassVar, Literal
 
 from arbor.events.base import Event
+from arbor.events.causes import HostFacts, LogLine
 from arbor.events.types import Edit, Effect
 
 
@@ -56,6 +57,9 @@ class Crashed(Event):
     """Last lines of the server's log."""
     request_id: str | None = None
     node_id: str | None = None
+    log_excerpt: tuple[LogLine, ...] = ()
+    """Telling lines of the server's whole log: what the root cause is found from."""
+    host_facts: HostFacts = HostFacts()
 
     def tags(self) -> frozenset[str]:
         """Return the tags that conditional appends watch."""

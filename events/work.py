@@ -31,6 +31,8 @@ class AttemptStarted(Event):
     attempt: int = Field(ge=1)
     request_id: str | None = None
     """Request that the attempt answers; None for a specialist's work."""
+    remedies: tuple[str, ...] = ()
+    """What was cleaned first because the attempt before met a fault of the environment."""
 
     def tags(self) -> frozenset[str]:
         """Return the tags that conditional appends watch."""

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from arbor.actors.journal import Journal
 from arbor.actors.place import Place
+from arbor.actors.remedies import carry_out, step_of_action
 from arbor.core.state import CampaignState
 from arbor.core.tree import Status
 from arbor.core.workers import Death
@@ -178,6 +179,8 @@ class Specialist:
             return
         attempt = state.num_work_attempts.get(dispatch.node_id, 0) + 1
         attempt_id = f"{dispatch.node_id}.{attempt}"
+        step = step_of_action(self._journal.state, dispatch.action_id)
+        remedies = carry_out(step, self._place, self._journal.state)
         task = Task(self._place, self._journal, dispatch, attempt_id, self._journal.actor)
         with suppress(ConflictError):
             self._journal.append(
@@ -189,7 +192,10 @@ class Specialist:
                     placement=self._where,
                 ),
                 AttemptStarted(
-                    action_id=dispatch.action_id, attempt_id=attempt_id, attempt=attempt
+                    action_id=dispatch.action_id,
+                    attempt_id=attempt_id,
+                    attempt=attempt,
+                    remedies=remedies,
                 ),
                 PlanProposed(
                     action_id=dispatch.action_id,

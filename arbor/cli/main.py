@@ -11,6 +11,7 @@ from arbor import __version__
 from arbor.cli import catalog, control, run
 from arbor.cli.audit import audit
 from arbor.cli.console import say, show_error
+from arbor.cli.diagnose import diagnose
 from arbor.cli.doctor import doctor
 from arbor.cli.events import events
 from arbor.cli.export import export
@@ -67,6 +68,7 @@ COMMANDS = (
     export,
     audit,
     recheck,
+    diagnose,
     sql,
     schema,
     doctor,

@@ -99,7 +99,7 @@ class Notable:
                     f"cause:{number}",
                     (
                         f"cause    {cause.action_id or 'environment'}: {one_line(cause.cause)}"
-                        f" ({cause.cause_group}); {one_line(cause.remedy)}"
+                        f" ({cause.cause_group}, {cause.fault}); {one_line(cause.remedy)}"
                     ),
                 )
 

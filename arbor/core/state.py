@@ -51,7 +51,7 @@ FINAL_RESERVE_FACTOR = 1.1
 
 @dataclass(slots=True)
 class CrashRecord:
-    """A crash of an action that may still wait for its root cause."""
+    """A crash, of an action or of the incumbent, that may still wait for its root cause."""
 
     crash: Crashed
     event_id: str
@@ -317,10 +317,11 @@ def _tried(state: CampaignState, event: TrialMeasured, _recorded: Recorded) -> N
 def _concluded(
     state: CampaignState, event: ActionKept | ActionReverted | Crashed, recorded: Recorded
 ) -> None:
+    if isinstance(event, Crashed):
+        state.crashes.append(CrashRecord(event, recorded.event_id))
     if event.action_id is None:
         return
     if isinstance(event, Crashed):
-        state.crashes.append(CrashRecord(event, recorded.event_id))
         action = state.tree.actions.get(event.action_id)
         if action is None or action.outcome is not Status.CRASHED:
             # It came after another outcome, which stands.

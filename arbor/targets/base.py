@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from arbor.core.accuracy import Gate
+from arbor.events.causes import LogLine
 from arbor.events.errors import ArborError
 from arbor.events.types import (
     AccuracySample,
@@ -35,22 +36,25 @@ class ServerFailedError(ArborError):
         exit_code: exit code of the server, when it ended by itself.
         signal: number of the signal that ended it.
         log_tail: last lines of the server's log.
+        log_excerpt: telling lines of the whole log, with their numbers.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - pickled by Ray with positional values
         self,
         phase: str,
         message: str,
         exit_code: int | None = None,
         signal: int | None = None,
         log_tail: tuple[str, ...] = (),
+        log_excerpt: tuple[LogLine, ...] = (),
     ) -> None:
-        super().__init__(phase, message, exit_code, signal, log_tail)
+        super().__init__(phase, message, exit_code, signal, log_tail, log_excerpt)
         self.phase = phase
         self.message = message
         self.exit_code = exit_code
         self.signal = signal
         self.log_tail = log_tail
+        self.log_excerpt = log_excerpt
 
     def __str__(self) -> str:
         return f"server failed in {self.phase}: {self.message}"
@@ -187,4 +191,13 @@ class CrowdedTarget(Protocol):
 
         With 0 it keeps one while it measures, and none afterwards.
         """
+        ...
+
+
+@runtime_checkable
+class CachingTarget(Protocol):
+    """A target that keeps compiled code between starts, in folders of its own."""
+
+    def cache_folders(self) -> Sequence[Path]:
+        """Return the folders; whatever is in them can be made again."""
         ...

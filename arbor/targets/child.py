@@ -13,10 +13,13 @@ from typing import NamedTuple, Self
 
 import psutil
 
+from arbor.events.causes import LogLine
 from arbor.events.errors import InvalidInputError
 from arbor.targets.base import ServerFailedError
 from arbor.targets.devices import server_mask
 from arbor.targets.launch import GUARD_START_LIMIT_S, Order, launch_guard
+from arbor.targets.leftovers import MARK
+from arbor.targets.log_excerpt import excerpt
 from arbor.targets.secrets import is_secret_name, scrub
 
 LOG_LIMIT_BYTES = 64 * 1024 * 1024
@@ -131,7 +134,7 @@ class ChildProcess:
         os.set_blocking(self._report, False)
         order = Order(
             argv=tuple(self._argv),
-            env=self._env,
+            env=self._env | {MARK: str(self.log_path.resolve())},
             cwd=self._cwd,
             log_path=self.log_path.absolute(),
             log_limit_bytes=self._log_limit_bytes,
@@ -183,7 +186,7 @@ class ChildProcess:
     def failure(self, phase: str, message: str) -> ServerFailedError:
         """Return an error that carries the server's end, if it has ended, and its log's tail."""
         code, number = self.poll() or (None, None)
-        return ServerFailedError(phase, message, code, number, self.log_tail())
+        return ServerFailedError(phase, message, code, number, self.log_tail(), self.log_excerpt())
 
     def wait_ready(self, probe: Callable[[], bool], timeout_s: float) -> None:
         """Ask ``probe`` until it says true.
@@ -239,6 +242,15 @@ class ChildProcess:
                     text = file.read() + text
         lines = text[-_TAIL_BYTES:].decode(errors="replace").splitlines()
         return scrub(lines[-num_lines:])
+
+    def log_excerpt(self) -> tuple[LogLine, ...]:
+        """Return the telling lines of all of the server's output that is still there."""
+        found = excerpt(tuple(reversed(self._log_files())))
+        texts = scrub(line.text for line in found)
+        return tuple(
+            LogLine(number=line.number, text=text)
+            for line, text in zip(found, texts, strict=True)
+        )
 
     def _log_files(self) -> tuple[Path, Path]:
         return self.log_path, self.log_path.with_name(self.log_path.name + ".1")

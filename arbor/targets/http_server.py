@@ -105,7 +105,12 @@ class HttpServer:
             timer.join()
             if is_late.is_set():
                 message = f"the load did not end within {limit_s:g} s"
-                raise ServerFailedError(phase, message, log_tail=self.child.log_tail())
+                raise ServerFailedError(
+                    phase,
+                    message,
+                    log_tail=self.child.log_tail(),
+                    log_excerpt=self.child.log_excerpt(),
+                )
 
     def rss_bytes(self) -> int | None:
         """Return the resident memory of the server's processes; None once they have ended."""

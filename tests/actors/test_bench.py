@@ -13,7 +13,7 @@ from arbor.core.campaign import Campaign
 from arbor.core.measure.interval import Series, claim_effect, series_effect
 from arbor.core.measure.objective import objective_value
 from arbor.core.measure.soak import soak_violation
-from arbor.core.rca import diagnose
+from arbor.core.rca import Incident, diagnose
 from arbor.core.state import CampaignState
 from arbor.core.tree import ROOT_ID, Status
 from arbor.events.base import Event
@@ -285,7 +285,9 @@ def test_a_machine_that_is_never_quiet_is_not_the_candidates_fault(tmp_path: Pat
         lab.answer()
         crashes += lab.events(Crashed)
     assert crashes
-    assert {diagnose(crash).cause for crash in crashes} == {"foreign_load"}
+    assert {diagnose(Incident(message=crash.message)).cause for crash in crashes} == {
+        "foreign_load"
+    }
 
 
 def test_a_candidate_that_crashes_is_the_actions_crash(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import pytest
 from arbor.actors.critic import Critic
 from arbor.core.tree import Status
 from arbor.events.base import Event
+from arbor.events.causes import LogLine
 from arbor.events.judgement import (
     IntrospectionRecorded,
     MeasurementFlagged,
@@ -16,6 +17,8 @@ from arbor.events.settings import SearchSettings, Settings
 from arbor.events.types import Edit, Layer, Requirement, ReviveCondition
 from tests.fakes.simulation import Simulation
 from tests.fakes.stage import E, Stage, template
+
+REFUSED = "RuntimeError: unsupported combination of a, b"
 
 
 def _of(kind: type[E], said: list[Event]) -> list[E]:
@@ -110,21 +113,23 @@ def test_a_final_claim_has_to_be_faster_than_the_baseline_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "group", "num_constraints"),
+    ("message", "fault", "num_constraints"),
     [
         ("[Errno 98] address already in use", "environment", 0),
-        ("RuntimeError: no such kernel", "idea", 1),
+        ("RuntimeError: no such kernel", "implementation", 0),
+        (REFUSED, "idea", 1),
         ("nobody knows", "unknown", 0),
     ],
 )
-def test_every_crash_gets_its_cause_once(message: str, group: str, num_constraints: int) -> None:
+def test_every_crash_gets_its_cause_once(message: str, fault: str, num_constraints: int) -> None:
     stage = Stage(template("a"))
     stage.open()
     crash = stage.node_of("a")
     stage.break_work("a", message)
     stage.turn()
     (found,) = stage.of_kind(RootCauseFound)
-    assert found.cause_group == group
+    assert found.fault == fault
+    assert found.blames_idea == (fault == "idea")
     assert found.action_id == crash.action_id
     assert len(stage.of_kind(ConstraintPublished)) == num_constraints
     stage.restart()
@@ -143,7 +148,7 @@ def test_a_constraint_is_about_what_ran() -> None:
     stage.open()
     stage.keep("b")
     stage.keep("c")
-    stage.break_work("a", "RuntimeError: no such kernel")
+    stage.break_work("a", REFUSED)
     stage.turn()
     (published,) = stage.of_kind(ConstraintPublished)
     assert published.scope.edits == (Edit(key="s.a", value=True),)
@@ -154,7 +159,7 @@ def test_constraints_get_names_of_their_own() -> None:
     stage = Stage(template("a"), template("b", Layer.FRAMEWORK))
     stage.open()
     for name in ("a", "b"):
-        stage.break_work(name, "RuntimeError: no such kernel")
+        stage.break_work(name, REFUSED)
     stage.turn()
     names = [c.constraint_id for c in stage.of_kind(ConstraintPublished)]
     assert names == ["c001", "c002"]
@@ -165,7 +170,7 @@ def test_a_late_crash_is_explained_but_changes_no_outcome() -> None:
     stage.open()
     action = stage.action_of("a")
     stage.say(ActionVetoed(action_id=action, reason="no", by="human"))
-    stage.break_work("a", "RuntimeError: no such kernel")
+    stage.break_work("a", REFUSED)
     stage.turn()
     assert len(stage.of_kind(RootCauseFound)) == 1
     assert stage.state.tree.actions[action].outcome is Status.VETOED
@@ -191,6 +196,44 @@ def test_crashes_are_looked_at_after_their_cause_is_known() -> None:
     stage.break_work("a", "nobody knows")
     kinds = [e.kind for e in stage.turn()]
     assert kinds.index("RootCauseFound") < kinds.index("IntrospectionRecorded")
+
+
+def test_an_implementation_that_failed_leaves_its_idea_alone() -> None:
+    stage = Stage(template("a", unlocked_by=("z",)))
+    stage.open()
+    stage.break_work("a", "RuntimeError: no such kernel")
+    stage.turn()
+    (event,) = stage.of_kind(IntrospectionRecorded)
+    assert event.revive.kept_any_of == ("z",)
+    assert event.revive.category is None or not event.revive.category
+    assert "implementation failed (missing_kernel_for_shape)" in event.reasoning
+
+
+def test_what_every_idea_meets_becomes_no_further_constraint() -> None:
+    names = ("a", "b", "c")
+    layers = (Layer.KERNEL, Layer.FRAMEWORK, Layer.COMPILER)
+    stage = Stage(*(template(n, layer) for n, layer in zip(names, layers, strict=True)))
+    stage.open()
+    for name in names:
+        stage.break_work(name, REFUSED)
+        stage.turn()
+    faults = [found.fault for found in stage.of_kind(RootCauseFound)]
+    assert faults[:3] == ["idea", "idea", "environment"]
+    assert len(stage.of_kind(ConstraintPublished)) == 2
+
+
+def test_the_whole_excerpt_is_diagnosed_with_its_numbers() -> None:
+    stage = Stage(template("a"))
+    stage.open()
+    stage.break_work(
+        "a",
+        "the server ended with exit code 1",
+        log_tail=("goodbye",),
+        log_excerpt=(LogLine(number=77, text=REFUSED), LogLine(number=900, text="goodbye")),
+    )
+    stage.turn()
+    (found,) = stage.of_kind(RootCauseFound)
+    assert (found.evidence, found.evidence_line_numbers) == ((REFUSED,), (77,))
 
 
 def test_the_same_log_gives_the_same_judgements(eventful: Simulation) -> None:

@@ -47,7 +47,7 @@ def test_a_candidate_that_ends_the_bench_each_time_crashes_in_the_end() -> None:
     assert crash.message == "the bench died in each of 2 attempts at accuracy"
     cause = stage.state.crashes[-1].root_cause
     assert cause is not None
-    assert (cause.cause, cause.cause_group) == ("worker_died", "environment")
+    assert (cause.cause, cause.fault) == ("worker_died", "environment")
     assert [e.template_id for e in said if isinstance(e, ActionDispatched)] == ["a"]
     stage.work("a")
     stage.turn()

@@ -259,8 +259,8 @@ def test_a_crash_of_an_earlier_node_is_not_the_later_ones() -> None:
 def test_a_dispatch_again_forgets_the_crash() -> None:
     cause = RootCauseFound(
         action_id="a",
-        cause="port_busy",
-        cause_group="environment",
+        cause="port_in_use",
+        cause_group="leftover_state",
         blames_idea=False,
         evidence=(),
         confidence_ratio=0.9,

@@ -247,6 +247,10 @@ class EngineTarget:
         """Return the resident memory of the server's process; None once it has ended."""
         return _own(server).rss_bytes()
 
+    def cache_folders(self) -> Sequence[Path]:
+        """Return where native operators and compiled graphs are kept."""
+        return self._cache / "operators", self._cache / "inductor"
+
     def default_num_requests(self) -> int:
         """Return the configured number, which lasts about three seconds on the baseline."""
         return self.config.num_requests
