@@ -248,8 +248,7 @@ class ChildProcess:
         found = excerpt(tuple(reversed(self._log_files())))
         texts = scrub(line.text for line in found)
         return tuple(
-            LogLine(number=line.number, text=text)
-            for line, text in zip(found, texts, strict=True)
+            LogLine(number=line.number, text=text) for line, text in zip(found, texts, strict=True)
         )
 
     def _log_files(self) -> tuple[Path, Path]:

@@ -9,7 +9,7 @@ import pytest
 from arbor.actors.crew import build_specialist, specialist_name
 from arbor.actors.journal import Journal
 from arbor.core.campaign import Campaign
-from arbor.core.rca import diagnose
+from arbor.core.rca import Incident, diagnose
 from arbor.core.state import CampaignState
 from arbor.core.tree import ROOT_ID, Status
 from arbor.events.campaign import CampaignStarted
@@ -256,7 +256,7 @@ def test_a_specialist_that_dies_of_its_work_gives_it_up(tmp_path: Path) -> None:
         "attempt n001.1",
         "attempt n001.2",
     ]
-    assert diagnose(crash).cause == "worker_died"
+    assert diagnose(Incident(message=crash.message)).cause == "worker_died"
     assert bureau.state.tree.node("n001").status is Status.CRASHED
     assert len(bureau.events(AttemptStarted)) == 2
     assert not bureau.state.leases.held

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from arbor.core.rca import diagnose
-from arbor.events.outcome import Crashed
+from arbor.core.rca import Incident, diagnose
+from arbor.core.rca.excerpt import numbered
 from arbor.events.types import Edit
 from arbor.targets.base import ServerFailedError
 from arbor.targets.child import free_port
@@ -33,17 +33,16 @@ def engines(log: Path) -> list[int]:
     return [int(pid) for text in texts for pid in ENGINE.findall(text)]
 
 
-def crashed(error: ServerFailedError) -> Crashed:
-    """Return the event of an error."""
-    return Crashed(
-        attempt_id="a",
-        phase=error.phase,
+def cause_of(error: ServerFailedError) -> str:
+    """Return the cause that is found for an error alone."""
+    incident = Incident(
+        lines=error.log_excerpt or numbered(error.log_tail),
         message=error.message,
+        phase=error.phase,
         exit_code=error.exit_code,
         signal=error.signal,
-        log_tail=error.log_tail,
-        node_id="n",
     )
+    return diagnose(incident).cause
 
 
 class Ward:
@@ -95,7 +94,7 @@ def test_an_option_that_this_release_does_not_have(ward: Any) -> None:
         "unrecognized argument --swap-space: vLLM 0.32.0+fake has no such option"
     )
     assert error.log_tail == (f"not started: {error.message}",)
-    assert diagnose(crashed(error)).cause == "bad_setting"
+    assert cause_of(error) == "bad_setting"
 
 
 def test_an_option_that_another_release_had(make_target: MakeTarget, tmp_path: Path) -> None:
@@ -108,7 +107,7 @@ def test_an_option_that_another_release_had(make_target: MakeTarget, tmp_path: P
 def test_a_server_that_dies_at_its_start(ward: Any) -> None:
     error = ward("die_at_start").failure()
     assert error.exit_code == 1
-    assert diagnose(crashed(error)).cause == "out_of_memory"
+    assert cause_of(error) == "out_of_memory"
 
 
 @pytest.mark.parametrize("fault", ["never_healthy", "hang_at_start"])
@@ -116,7 +115,7 @@ def test_a_server_that_never_becomes_healthy(ward: Any, fault: str) -> None:
     error = ward(fault, start_limit_s=4.0).failure()
     assert error.message == "the server was not ready within 4 s"
     assert error.log_tail
-    assert diagnose(crashed(error)).cause == "timeout"
+    assert cause_of(error) == "timeout"
 
 
 def test_a_server_that_dies_in_the_middle(ward: Any) -> None:
@@ -210,7 +209,7 @@ def test_a_port_that_stays_taken(ward: Any) -> None:
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         port = stranger.getsockname()[1]
         error = ward(target_options={"choose_port": ListedPorts([port] * 3).choose}).failure()
-    assert diagnose(crashed(error)).cause == "port_busy"
+    assert cause_of(error) == "port_in_use"
 
 
 def test_the_health_of_a_stranger_is_not_ours(ward: Any, make_config: MakeConfig) -> None:
@@ -229,7 +228,7 @@ def test_a_device_that_others_use(ward: Any, tmp_path: Path) -> None:
     assert "device is busy: others hold memory before the start (device 0: 5.0 GiB" in (
         error.message
     )
-    assert diagnose(crashed(error)).cause == "device_busy"
+    assert cause_of(error) == "device_busy"
 
 
 def test_a_device_of_our_own_servers(make_config: MakeConfig, tmp_path: Path) -> None:

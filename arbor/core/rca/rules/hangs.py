@@ -1,9 +1,11 @@
 """Processes that wait for each other, for a lock, for a network, or for too long."""
 
+from typing import Final
+
 from arbor.core.rca.base import Rule
 from arbor.core.rca.finders import all_of, any_of, anywhere, but_not, trouble
 
-_HANG = "hang_or_timeout"
+_HANG: Final = "hang_or_timeout"
 _STANDS_STILL = (
     r"timed? ?out|no available shared memory broadcast|\bhang|deadlock|\bhung\b|"
     r"no (?:output|progress)|still waiting|not (?:ready|respond)|exceeded|stuck|watchdog"

@@ -185,7 +185,7 @@ RULES = (
     Rule(
         # said by Arbor before a start; vLLM says the second
         "device_busy",
-        "memory",
+        "oom",
         "hardware",
         "environment",
         "end what else runs on the device, or let fewer servers share it",

@@ -1,9 +1,11 @@
 """Broken, lost or unsuitable devices and drivers: nothing that a setting could be blamed for."""
 
+from typing import Final
+
 from arbor.core.rca.base import Rule
 from arbor.core.rca.finders import any_of, anywhere, trouble
 
-_GROUP = "driver_or_hardware"
+_GROUP: Final = "driver_or_hardware"
 
 RULES = (
     Rule(

@@ -1,5 +1,7 @@
 """Memory that was missing or was touched where it must not be."""
 
+from typing import Final
+
 from arbor.core.rca.base import Rule
 from arbor.core.rca.finders import (
     all_of,
@@ -27,7 +29,7 @@ _ILLEGAL = (
     r"HSAIL operation resulted in a hardware exception|cudaErrorLaunchFailure|"
     r"invalid __(?:global|shared|local)__ (?:read|write)"
 )
-_OOM = "oom"
+_OOM: Final = "oom"
 
 RULES = (
     Rule(

@@ -1,10 +1,12 @@
 """Packages, libraries and compilers that are missing or do not fit each other."""
 
+from typing import Final
+
 from arbor.core.rca.base import Rule
 from arbor.core.rca.finders import any_of, raised, trouble
 from arbor.core.rca.patched import in_patch
 
-_GROUP = "dependency_or_version"
+_GROUP: Final = "dependency_or_version"
 
 RULES = (
     Rule(
