@@ -3,6 +3,7 @@
 import json
 
 from arbor import __version__
+from arbor.actors.decision_code import decision_code
 from arbor.actors.journal import Journal
 from arbor.actors.place import Place
 from arbor.core.campaign import Campaign
@@ -38,5 +39,6 @@ def found(
             root_commit=root,
             root_config=canonical_json(place.workspace.config(root)),
             arbor_version=__version__,
+            decision_code=decision_code(),
         )
     )

@@ -49,12 +49,14 @@ class RuleReport:
         title: what it checks.
         num_checked: how many things it looked at.
         problems: what it does not accept, in the order of the log.
+        notes: what a reader must know to weigh it.
     """
 
     name: str
     title: str
     num_checked: int
     problems: tuple[AuditProblem, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def is_sound(self) -> bool:
@@ -124,4 +126,5 @@ def run_rule(rule: Rule, evidence: Evidence) -> RuleReport:
             raise
         findings.problems.append(AuditProblem(0, str(error)))
     problems = tuple(sorted(findings.problems, key=lambda problem: problem.position))
-    return RuleReport(rule.name, rule.title, findings.num_checked, problems)
+    notes = tuple(findings.notes)
+    return RuleReport(rule.name, rule.title, findings.num_checked, problems, notes)
