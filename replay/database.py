@@ -1,0 +1,266 @@
+"""A campaign as a DuckDB database: events, one typed view a kind, projections."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import duckdb
+import pyarrow as pa
+from pyarrow import compute
+
+from arbor.events.codec import SCHEMA
+from arbor.events.errors import InvalidInputError
+from arbor.events.ledger import Entry
+from arbor.replay.projections import SHIPPED
+from arbor.replay.projections.base import Projection, PythonProjection, SqlProjection
+from arbor.replay.typed_views import view_statements
+
+_BATCH = "arbor_batch"
+_FILES_AT_ONCE = 256
+
+RAW_EVENTS = """
+select distinct on (position) *
+from read_parquet(['{log}/tail/*.parquet', '{log}/segments/*.parquet'], union_by_name = true)
+order by position
+"""
+"""The same rows for any other DuckDB, straight from the files."""
+
+
+class File(Protocol):
+    """Rows of whole commits."""
+
+    @property
+    def last(self) -> int:
+        """Last position."""
+        ...
+
+    def table(self) -> pa.Table:
+        """Return the rows."""
+        ...
+
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """Yield the events beyond a position."""
+        ...
+
+
+class Source(Protocol):
+    """Where events come from: a log's reader."""
+
+    def files(self, after: int = 0) -> Iterator[File]:
+        """Yield the files that hold the events beyond a position."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Answer to a query."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+class CampaignDatabase:
+    """A campaign in an in-memory database that catches up with the log on demand.
+
+    Reads through the log's own reader, so that nothing is shown before it is durable, nothing
+    twice, and a compaction meanwhile does not disturb. Events, the position (table ``head``) and
+    the tables that Python folds change in one transaction. Queries cannot touch files or the
+    network. A Python projection is folded when a query first names it.
+
+    Args:
+        source: log of the campaign.
+        projections: tables beside the typed events, each after those that it uses.
+
+    Raises:
+        InvalidInputError: a projection is wrong.
+        CorruptLogError: a file of the log is damaged.
+    """
+
+    def __init__(self, source: Source, projections: Sequence[Projection] = SHIPPED) -> None:
+        self._source = source
+        self._connection = duckdb.connect(":memory:")
+        self.position = 0
+        self._projections = {projection.name: projection for projection in projections}
+        self._folds: dict[str, PythonProjection] = {}
+        self._create(projections)
+        self._connection.execute("set timezone = 'UTC'")
+        self._connection.execute("set enable_external_access = false")
+        self._connection.execute("set lock_configuration = true")
+        self.catch_up()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _create(self, projections: Sequence[Projection]) -> None:
+        empty = pa.Table.from_batches([], schema=SCHEMA)
+        self._insert("create table events as select * from", empty)
+        self._connection.execute("create table head as select 0::bigint as position")
+        for statement in view_statements():
+            self._connection.execute(statement)
+        # Queries may use tables that Python folds, never the other way round.
+        for projection in sorted(projections, key=lambda p: isinstance(p, SqlProjection)):
+            try:
+                self._connection.execute(_definition(projection))
+            except duckdb.Error as error:
+                raise InvalidInputError(
+                    f"projection {projection.name} ({projection.origin}): {_first_line(error)}"
+                ) from error
+
+    def catch_up(self) -> int:
+        """Take in what is new, all of it or nothing; return the number of events.
+
+        Raises:
+            CorruptLogError: a file of the log is damaged.
+        """
+        found = self._source.files(self.position)
+        num = 0
+        while batch := list(islice(found, _FILES_AT_ONCE)):
+            num += self._take_in(batch)
+        return num
+
+    def _take_in(self, files: Sequence[File]) -> int:
+        rows = pa.concat_tables([file.table() for file in files], promote_options="default")
+        if self.position:
+            rows = rows.filter(compute.greater(rows["position"], self.position))
+        with self._transaction():
+            self._insert("insert into events by name select * from", rows)
+            self._connection.execute("update head set position = ?", [files[-1].last])
+            for name, fold in self._folds.items():
+                self._apply(fold, files, self.position)
+                self._store(name, fold)
+        self.position = files[-1].last
+        return rows.num_rows
+
+    def _transaction(self) -> "_Transaction":
+        return _Transaction(self._connection, self._folds)
+
+    def _insert(self, statement: str, rows: pa.Table) -> None:
+        self._connection.register(_BATCH, rows)
+        self._connection.execute(f"{statement} {_BATCH}")
+        self._connection.unregister(_BATCH)
+
+    def _apply(self, fold: PythonProjection, files: Sequence[File], after: int) -> None:
+        for file in files:
+            for entry in file.entries(after):
+                fold.apply(entry.recorded)
+            after = file.last
+
+    def _store(self, name: str, fold: PythonProjection) -> None:
+        rows = list(fold.rows())
+        self._connection.execute(f"delete from {name}")  # noqa: S608 - a checked name
+        if rows:
+            marks = ", ".join("?" for _ in fold.columns)
+            insert = f"insert into {name} values ({marks})"  # noqa: S608 - a checked name
+            self._connection.executemany(insert, [list(row) for row in rows])
+
+    def query(self, text: str) -> Rows:
+        """Return the answer to a query.
+
+        Raises:
+            InvalidInputError: the query is wrong, or wants more than reading.
+        """
+        cursor = self._answer(text)
+        columns = tuple(str(column[0]) for column in cursor.description or ())
+        return Rows(columns, tuple(cursor.fetchall()))
+
+    def arrow(self, text: str) -> pa.Table:
+        """Return the answer to a query with its types.
+
+        Raises:
+            InvalidInputError: the query is wrong, or wants more than reading.
+        """
+        return self._answer(text).to_arrow_table()
+
+    def _answer(self, text: str) -> duckdb.DuckDBPyConnection:
+        for name in self._named(text):
+            self._activate(name)
+        try:
+            return self._connection.execute(text)
+        except duckdb.Error as error:
+            raise InvalidInputError(f"SQL: {_first_line(error)}") from error
+
+    def _named(self, text: str) -> list[str]:
+        """Return the Python projections that a query, or a query that it uses, names."""
+        found: set[str] = set()
+        waiting = [text]
+        while waiting:
+            words = set(re.findall(r"[a-z_][a-z0-9_]*", waiting.pop().lower()))
+            for name in sorted((words & self._projections.keys()) - found):
+                found.add(name)
+                projection = self._projections[name]
+                if isinstance(projection, SqlProjection):
+                    waiting.append(projection.sql)
+        return [name for name in sorted(found) if name not in self._folds and self._is_fold(name)]
+
+    def _is_fold(self, name: str) -> bool:
+        return not isinstance(self._projections[name], SqlProjection)
+
+    def _activate(self, name: str) -> None:
+        """Fold a Python projection up to the position of the events."""
+        projection = self._projections[name]
+        if isinstance(projection, SqlProjection):
+            return
+        fold = projection()
+        after = 0
+        for file in self._source.files(0):
+            for entry in file.entries(after):
+                if entry.recorded.position > self.position:
+                    break
+                fold.apply(entry.recorded)
+            after = file.last
+            if after >= self.position:
+                break
+        with self._transaction():
+            self._store(name, fold)
+        self._folds[name] = fold
+
+    def close(self) -> None:
+        """Free the database; closing twice is harmless."""
+        self._connection.close()
+
+
+class _Transaction:
+    """All or nothing; what Python folded on the way to nothing is thrown away."""
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, folds: dict[str, PythonProjection]
+    ) -> None:
+        self._connection = connection
+        self._folds = folds
+
+    def __enter__(self) -> None:
+        self._connection.begin()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self._connection.commit()
+        else:
+            self._connection.rollback()
+            self._folds.clear()
+
+
+def _definition(projection: Projection) -> str:
+    if isinstance(projection, SqlProjection):
+        return f"create view {projection.name} as {projection.sql.strip().rstrip(';')}"
+    columns = ", ".join(f'"{name}" {kind}' for name, kind in projection.columns.items())
+    return f"create table {projection.name} ({columns})"
+
+
+def _first_line(error: duckdb.Error) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else repr(error)
