@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -20,6 +21,8 @@ from arbor.replay.typed_views import view_statements
 
 _BATCH = "arbor_batch"
 _FILES_AT_ONCE = 256
+_SEGMENTS = "segments"
+"""Folder of a log whose files are never rewritten."""
 
 RAW_EVENTS = """
 select distinct on (position) *
@@ -30,7 +33,17 @@ order by position
 
 
 class File(Protocol):
-    """Rows of whole commits."""
+    """Rows of whole commits, proved whole when it was opened."""
+
+    @property
+    def path(self) -> Path:
+        """Where it lies."""
+        ...
+
+    @property
+    def first(self) -> int:
+        """First position."""
+        ...
 
     @property
     def last(self) -> int:
@@ -65,10 +78,11 @@ class Rows:
 class CampaignDatabase:
     """A campaign in an in-memory database that catches up with the log on demand.
 
-    Reads through the log's own reader, so that nothing is shown before it is durable, nothing
-    twice, and a compaction meanwhile does not disturb. Events, the position (table ``head``) and
-    the tables that Python folds change in one transaction. Queries cannot touch files or the
-    network. A Python projection is folded when a query first names it.
+    Finds files through the log's own reader, so that nothing is shown before it is durable,
+    nothing twice, and every seal is checked. Segments stay where they are and are scanned by
+    queries, the tail is copied into memory. Events, the position (table ``head``) and the tables
+    that Python folds change in one transaction. Queries can only read. A Python projection is
+    folded when a query first names it.
 
     Args:
         source: log of the campaign.
@@ -85,8 +99,10 @@ class CampaignDatabase:
         self.position = 0
         self._projections = {projection.name: projection for projection in projections}
         self._folds: dict[str, PythonProjection] = {}
-        self._create(projections)
         self._connection.execute("set timezone = 'UTC'")
+        self._connection.execute("set parquet_metadata_cache = true")
+        self._create(projections)
+        self._take_in_segments()
         self._connection.execute("set enable_external_access = false")
         self._connection.execute("set lock_configuration = true")
         self.catch_up()
@@ -104,7 +120,8 @@ class CampaignDatabase:
 
     def _create(self, projections: Sequence[Projection]) -> None:
         empty = pa.Table.from_batches([], schema=SCHEMA)
-        self._insert("create table events as select * from", empty)
+        self._insert("create table tail as select * from", empty)
+        self._connection.execute("create view events as select * from tail")
         self._connection.execute("create table head as select 0::bigint as position")
         for statement in view_statements():
             self._connection.execute(statement)
@@ -116,6 +133,27 @@ class CampaignDatabase:
                 raise InvalidInputError(
                     f"projection {projection.name} ({projection.origin}): {_first_line(error)}"
                 ) from error
+
+    def _take_in_segments(self) -> None:
+        """Let ``events`` scan the segments that the log has now; a later one is copied."""
+        paths = []
+        for file in self._source.files():
+            if file.path.parent.name != _SEGMENTS or file.first != self.position + 1:
+                break
+            paths.append(str(file.path.resolve()))
+            self.position = file.last
+        if not paths:
+            return
+        listed = ", ".join(f"'{_quoted(path)}'" for path in paths)
+        scan = f"read_parquet([{listed}], union_by_name = true)"
+        columns = ", ".join(SCHEMA.names)
+        with self._transaction():
+            self._connection.execute(
+                f"create or replace view events as select {columns} from {scan}"  # noqa: S608
+                f" union all by name select {columns} from tail"
+            )
+            self._connection.execute("update head set position = ?", [self.position])
+        self._connection.execute(f"set allowed_paths = [{listed}]")
 
     def catch_up(self) -> int:
         """Take in what is new, all of it or nothing; return the number of events.
@@ -131,16 +169,19 @@ class CampaignDatabase:
 
     def _take_in(self, files: Sequence[File]) -> int:
         rows = pa.concat_tables([file.table() for file in files], promote_options="default")
-        if self.position:
-            rows = rows.filter(compute.greater(rows["position"], self.position))
+        if files[0].first <= self.position or any(
+            after.first <= before.last for before, after in pairwise(files)
+        ):
+            rows = _once(rows, self.position)
+        last = files[-1].last
         with self._transaction():
-            self._insert("insert into events by name select * from", rows)
-            self._connection.execute("update head set position = ?", [files[-1].last])
+            self._insert("insert into tail by name select * from", rows)
+            self._connection.execute("update head set position = ?", [last])
             for name, fold in self._folds.items():
                 self._apply(fold, files, self.position)
                 self._store(name, fold)
-        self.position = files[-1].last
-        return rows.num_rows
+        self.position = last
+        return int(rows.num_rows)
 
     def _transaction(self) -> "_Transaction":
         return _Transaction(self._connection, self._folds)
@@ -183,9 +224,12 @@ class CampaignDatabase:
         return self._answer(text).to_arrow_table()
 
     def _answer(self, text: str) -> duckdb.DuckDBPyConnection:
-        for name in self._named(text):
-            self._activate(name)
         try:
+            statements = self._connection.extract_statements(text)
+            if [each.type for each in statements] != [duckdb.StatementType.SELECT]:
+                raise InvalidInputError(f"SQL: give one query that reads, not {text.strip()!r}")
+            for name in self._named(text):
+                self._activate(name)
             return self._connection.execute(text)
         except duckdb.Error as error:
             raise InvalidInputError(f"SQL: {_first_line(error)}") from error
@@ -253,6 +297,18 @@ class _Transaction:
         else:
             self._connection.rollback()
             self._folds.clear()
+
+
+def _once(rows: pa.Table, after: int) -> pa.Table:
+    """Return the rows beyond a position, each position once: files may overlap."""
+    rows = rows.filter(compute.greater(rows["position"], after))
+    firsts = rows.append_column("row", pa.array(range(rows.num_rows)))
+    firsts = firsts.group_by("position").aggregate([("row", "min")])
+    return rows.take(firsts["row_min"].combine_chunks().sort())
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")
 
 
 def _definition(projection: Projection) -> str:
