@@ -12,6 +12,7 @@ from arbor.replay.rules.accuracy import AccuracyFollowsFromPrompts
 from arbor.replay.rules.base import AuditProblem, Evidence, Findings, Rule, UnfoldableError
 from arbor.replay.rules.budget import BudgetIsRespected
 from arbor.replay.rules.causality import ActorsKeepToTheirRoles, CausesComeFirst
+from arbor.replay.rules.commits import CommitsAreThere
 from arbor.replay.rules.control import PeopleWereObeyed, RevokedPathsAreLeft
 from arbor.replay.rules.decisions import DecisionsFollowFromTheLog
 from arbor.replay.rules.effects import EffectsFollowFromPairs
@@ -19,14 +20,19 @@ from arbor.replay.rules.keys import KeepsNeedTwoKeys
 from arbor.replay.rules.limits import LeasesAreRespected, LimitsAreRespected
 from arbor.replay.rules.log import BlobsAreWhole, LogIsWhole
 from arbor.replay.rules.once import NothingHappensTwice
+from arbor.replay.rules.pairs import PairsWerePlayedAsPlanned
+from arbor.replay.rules.references import ReferencesHold
 from arbor.replay.rules.scores import ScoresFollowFromTerms
 
 RULES: tuple[Rule, ...] = (
     BlobsAreWhole(),
     CausesComeFirst(),
     ActorsKeepToTheirRoles(),
+    ReferencesHold(),
+    CommitsAreThere(),
     KeepsNeedTwoKeys(),
     NothingHappensTwice(),
+    PairsWerePlayedAsPlanned(),
     EffectsFollowFromPairs(),
     AccuracyFollowsFromPrompts(),
     ScoresFollowFromTerms(),
