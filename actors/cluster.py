@@ -20,7 +20,7 @@ from ray.util.placement_group import (
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from arbor.actors.bench import Bench
-from arbor.actors.crew import DispatchBoard, specialist_name
+from arbor.actors.crew import DispatchBoard
 from arbor.actors.journal import Journal
 from arbor.actors.keeper import Keeper, KeptLog
 from arbor.actors.processes import (
@@ -30,6 +30,7 @@ from arbor.actors.processes import (
     SpecialistProcess,
 )
 from arbor.core.layout import CampaignDirectory
+from arbor.core.names import specialist_name
 from arbor.events.choice import ActionDispatched
 from arbor.events.errors import ArborError, LogError, WaitTimeoutError
 from arbor.events.life import HealthReported

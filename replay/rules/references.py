@@ -1,6 +1,6 @@
 """What an event names existed when it was appended, and belongs together."""
 
-from arbor.actors.crew import specialist_name
+from arbor.core.names import specialist_name
 from arbor.core.requests import Request
 from arbor.core.state import CampaignState
 from arbor.events.base import Event, Recorded
