@@ -5,11 +5,13 @@ Run ``python benchmarks/replay_speed.py``; ``--log DIR`` keeps the synthetic log
 
 import argparse
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from synthetic_log import CAMPAIGN_ID, write_log
+from table import Row, at_least, at_most, publish
 
 from arbor.core.layout import CampaignDirectory
 from arbor.events.base import Draft
@@ -19,11 +21,6 @@ from arbor.events.life import HealthReported
 from arbor.events.parquet_log import ParquetLog
 from arbor.events.parquet_reader import ParquetReader
 from arbor.replay.database import CampaignDatabase
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from synthetic_log import CAMPAIGN_ID, write_log
-from table import Row, at_least, at_most, publish
 
 FLAT = "select kind, actor, count(*), max(decided_after) from events group by all"
 """Reads every row; what it keeps are counts by kind and actor."""

@@ -59,6 +59,8 @@ def sql(
 ) -> None:
     """Run a SQL query (DuckDB) over the event log; `show tables` lists what there is."""
     chosen = form or _by_ending(out)
+    if chosen is Format.TABLE and out is not None:
+        raise InvalidInputError("a table is for people: give --format csv, json or parquet")
     if chosen is Format.PARQUET and out is None and sys.stdout.isatty():
         raise InvalidInputError("Parquet is no text: give --out FILE.parquet")
     recording = open_campaign(directory)
