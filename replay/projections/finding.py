@@ -21,7 +21,7 @@ from arbor.replay.typed_views import event_classes, view_name
 
 GROUP = "arbor.projections"
 """Entry points of installed packages: each names a class, a ``SqlProjection`` or a module."""
-_RESERVED = frozenset({"events", "head"}) | {view_name(each.__name__) for each in event_classes()}
+_RESERVED = frozenset({"events", "head", "tail"}) | {view_name(each.__name__) for each in event_classes()}
 
 
 def all_projections(named: Sequence[str] = ()) -> tuple[Projection, ...]:
@@ -130,8 +130,9 @@ def _as_projection(value: object, origin: str) -> Projection | None:
     if isinstance(value, SqlProjection):
         checked_name(value.name, origin)
         return value
-    is_fold = isinstance(value, type) and issubclass(value, PythonProjection)
-    if not is_fold or inspect.isabstract(value):
+    if not (isinstance(value, type) and issubclass(value, PythonProjection)):
+        return None
+    if inspect.isabstract(value):
         return None
     for field in ("name", "columns"):
         if not hasattr(value, field):

@@ -1,5 +1,6 @@
 """Projections of users are found by file, module and entry point; mistakes are one line."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,6 +63,26 @@ def test_examples_run(path: Path, history: tuple[Recorded, ...]) -> None:
     whole = MemoryFiles(history, len(history))
     with CampaignDatabase(whole, all_projections([str(path)])) as rebuilt:
         assert sorted(rebuilt.query(query).rows) == sorted(rows)
+
+
+def _blocks(language: str) -> list[str]:
+    """Return the code blocks of the page on projections."""
+    text = (Path(__file__).parents[3] / "docs" / "projections.md").read_text(encoding="utf-8")
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
+
+
+def test_the_page_runs(history: tuple[Recorded, ...], tmp_path: Path) -> None:
+    [sql], [python] = _blocks("sql"), _blocks("python")
+    head = "from arbor.replay.projections.base import PythonProjection\n\n"
+    named = [
+        str(write(tmp_path / "kept_by_layer.sql", sql)),
+        str(write(tmp_path / "silence.py", head + python)),
+    ]
+    source = MemoryFiles(history, len(history))
+    with CampaignDatabase(source, all_projections(named)) as database:
+        for name in ("kept_by_layer", "longest_silence"):
+            query = f"select * from {name}"  # noqa: S608 - our own names
+            assert database.query(query).rows
 
 
 def test_sql_may_use_what_python_folds(history: tuple[Recorded, ...], tmp_path: Path) -> None:
