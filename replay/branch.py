@@ -135,12 +135,12 @@ class Branch:
             for decided in self._decide():
                 yield decided
                 num_decided += 1
+                if num_decided > MAX_DECISIONS:
+                    self.stopped = f"it had decided {num_decided} times without an end"
             if self.stopped:
                 return
             if self.state.is_ended:
                 self.stopped = "the campaign ended"
-            elif num_decided > MAX_DECISIONS:
-                self.stopped = f"it had decided {num_decided} times without an end"
             else:
                 self._hear()
 
@@ -220,7 +220,12 @@ class Branch:
                     return
             self._append(due.event, due.actor, None)
             return
-        self.stopped = "nobody has anything to do any more"
+        is_waiting = self.state.requests.open() or self.state.tree.in_flight()
+        self.stopped = (
+            "the recording ends before what is waited for came"
+            if is_waiting
+            else "nobody has anything to do any more"
+        )
 
     def _is_wanted(self, ask: Ask) -> bool:
         if isinstance(ask, ActionDispatched):

@@ -1,12 +1,12 @@
 """A campaign as a DuckDB database: events, one typed view a kind, projections."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import duckdb
 import pyarrow as pa
@@ -14,9 +14,9 @@ from pyarrow import compute
 
 from arbor.events.codec import SCHEMA
 from arbor.events.errors import InvalidInputError
-from arbor.events.ledger import Entry
 from arbor.replay.projections import SHIPPED
 from arbor.replay.projections.base import Projection, PythonProjection, SqlProjection
+from arbor.replay.source import File, Source
 from arbor.replay.typed_views import view_statements
 
 _BATCH = "arbor_batch"
@@ -30,41 +30,6 @@ from read_parquet(['{log}/tail/*.parquet', '{log}/segments/*.parquet'], union_by
 order by position
 """
 """The same rows for any other DuckDB, straight from the files."""
-
-
-class File(Protocol):
-    """Rows of whole commits, proved whole when it was opened."""
-
-    @property
-    def path(self) -> Path:
-        """Where it lies."""
-        ...
-
-    @property
-    def first(self) -> int:
-        """First position."""
-        ...
-
-    @property
-    def last(self) -> int:
-        """Last position."""
-        ...
-
-    def table(self) -> pa.Table:
-        """Return the rows."""
-        ...
-
-    def entries(self, after: int = 0) -> Iterator[Entry]:
-        """Yield the events beyond a position."""
-        ...
-
-
-class Source(Protocol):
-    """Where events come from: a log's reader."""
-
-    def files(self, after: int = 0) -> Iterator[File]:
-        """Yield the files that hold the events beyond a position."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
