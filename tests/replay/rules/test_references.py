@@ -178,3 +178,10 @@ def test_code_may_change_when_a_campaign_is_resumed(history: Events) -> None:
     start, _ = first(history, CampaignStarted)
     [silent] = code_spans(changed(history, start, decision_code=""))
     assert "does not say by which code" in silent.remark
+
+
+def test_an_event_of_another_campaign(history: Events) -> None:
+    forged = tuple(
+        replace(r, campaign_id="other") if r.position == 50 else r for r in history
+    )
+    fails("causality", forged, 50, "belongs to campaign other")
