@@ -43,8 +43,9 @@ CAMPAIGN_ID = "synthetic"
 NUM_TEMPLATES = 40
 NUM_SCORED = 20
 """Candidates that are scored again in every cycle: most events of a real campaign are scores."""
-KEEPS_A_PATH = 12
-"""Keeps until the path begins at the root again, as no real path is thousands of nodes deep."""
+CYCLES_A_PATH = 72
+"""Cycles, every sixth with a keep, until the path begins at the root again: no real path is
+thousands of nodes deep."""
 _BATCH = 5_000
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -91,7 +92,7 @@ class Cycles:
     def _cycle(self, number: int) -> Iterator[Said]:
         template = self._templates[number % NUM_TEMPLATES]
         action, node = f"a{number}", f"n{number}"
-        if number % KEEPS_A_PATH == 0:
+        if number % CYCLES_A_PATH == 0:
             self._parent, self._commit = "n000", "0" * 40
         yield (
             "orchestrator",
@@ -232,7 +233,7 @@ class Cycles:
         yield "bench", BenchmarkMeasured.model_validate(own | result)
         yield "critic", _judged(action, benchmark, "benchmark", is_accepted=is_kept)
         if is_kept:
-            yield from self._kept(own, action, node, commit, template, effect)
+            yield from self._kept(own, template.edits, effect)
             return
         yield (
             "orchestrator",
@@ -278,26 +279,12 @@ class Cycles:
         return PairMeasured.model_validate(own | fields)
 
     def _kept(
-        self,
-        own: dict[str, object],
-        action: str,
-        node: str,
-        commit: str,
-        template: ActionTemplate,
-        effect: Effect,
+        self, own: dict[str, object], edits: tuple[Edit, ...], effect: Effect
     ) -> Iterator[Said]:
-        yield (
-            "orchestrator",
-            ActionKept(
-                action_id=action,
-                node_id=node,
-                parent_id=self._parent,
-                commit=commit,
-                edits=template.edits,
-                effect=effect,
-            ),
-        )
-        self._parent, self._commit = node, commit
+        named = {name: own[name] for name in ("action_id", "node_id", "commit")}
+        keep = {"parent_id": self._parent, "edits": edits, "effect": effect}
+        yield "orchestrator", ActionKept.model_validate(named | keep)
+        self._parent, self._commit = str(own["node_id"]), str(own["commit"])
         profile = Profile(
             shares=(CategoryShare(category="attention", share_ratio=0.5),),
             window_s=1.0,

@@ -1,10 +1,10 @@
 """A campaign as a DuckDB database: events, one typed view a kind, projections."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice, pairwise
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -176,9 +176,11 @@ class CampaignDatabase:
         Raises:
             InvalidInputError: the query is wrong, or wants more than reading.
         """
-        cursor = self._answer(text)
-        columns = tuple(str(column[0]) for column in cursor.description or ())
-        return Rows(columns, tuple(cursor.fetchall()))
+        with _one_line():
+            self._prepare(text)
+            cursor = self._connection.execute(text)
+            columns = tuple(str(column[0]) for column in cursor.description or ())
+            return Rows(columns, tuple(cursor.fetchall()))
 
     def arrow(self, text: str) -> pa.Table:
         """Return the answer to a query with its types.
@@ -186,18 +188,17 @@ class CampaignDatabase:
         Raises:
             InvalidInputError: the query is wrong, or wants more than reading.
         """
-        return self._answer(text).to_arrow_table()
+        with _one_line():
+            self._prepare(text)
+            return self._connection.sql(text).to_arrow_table()
 
-    def _answer(self, text: str) -> duckdb.DuckDBPyConnection:
-        try:
-            statements = self._connection.extract_statements(text)
-            if [each.type for each in statements] != [duckdb.StatementType.SELECT]:
-                raise InvalidInputError(f"SQL: give one query that reads, not {text.strip()!r}")
-            for name in self._named(text):
-                self._activate(name)
-            return self._connection.execute(text)
-        except duckdb.Error as error:
-            raise InvalidInputError(f"SQL: {_first_line(error)}") from error
+    def _prepare(self, text: str) -> None:
+        """Check that a query only reads, and fold what it needs."""
+        statements = self._connection.extract_statements(text)
+        if [each.type for each in statements] != [duckdb.StatementType.SELECT]:
+            raise InvalidInputError(f"SQL: give one query that reads, not {text.strip()!r}")
+        for name in self._named(text):
+            self._activate(name)
 
     def _named(self, text: str) -> list[str]:
         """Return the Python projections that a query, or a query that it uses, names."""
@@ -262,6 +263,15 @@ class _Transaction:
         else:
             self._connection.rollback()
             self._folds.clear()
+
+
+@contextmanager
+def _one_line() -> Iterator[None]:
+    """Turn what DuckDB says about a query into one line."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise InvalidInputError(f"SQL: {_first_line(error)}") from error
 
 
 def _once(rows: pa.Table, after: int) -> pa.Table:

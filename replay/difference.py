@@ -17,7 +17,8 @@ class Change(Value):
     """One thing that differs."""
 
     section: str
-    """``settings``, ``path``, ``config``, ``nodes``, ``candidates``, ``constraints``, ``costs``."""
+    """One of ``settings``, ``path``, ``config``, ``nodes``, ``candidates``, ``constraints`` and
+    ``costs``."""
     mark: Mark
     what: str
     before: str = ""
@@ -158,7 +159,9 @@ def _candidates(before: Snapshot, after: Snapshot, *, is_same: bool) -> Iterator
 def _constraints(before: Snapshot, after: Snapshot, *, is_same: bool) -> Iterator[Change]:
     def named(moment: Snapshot) -> dict[str, str]:
         return {
-            f"{each.constraint_id} {each.template_id}" if is_same else each.template_id: each.reason
+            f"{each.constraint_id} {each.template_id}"
+            if is_same
+            else each.template_id: each.reason
             for each in moment.constraints
         }
 

@@ -22,9 +22,7 @@ class LongestSilence(PythonProjection):
         """Compare with the actor's event before."""
         before = self._last.get(recorded.actor, recorded.recorded_at)
         silence_s = (recorded.recorded_at - before).total_seconds()
-        self._longest_s[recorded.actor] = max(
-            silence_s, self._longest_s.get(recorded.actor, 0.0)
-        )
+        self._longest_s[recorded.actor] = max(silence_s, self._longest_s.get(recorded.actor, 0.0))
         self._last[recorded.actor] = recorded.recorded_at
 
     def rows(self) -> Iterator[tuple[object, ...]]:

@@ -21,7 +21,9 @@ from arbor.replay.typed_views import event_classes, view_name
 
 GROUP = "arbor.projections"
 """Entry points of installed packages: each names a class, a ``SqlProjection`` or a module."""
-_RESERVED = frozenset({"events", "head", "tail"}) | {view_name(each.__name__) for each in event_classes()}
+_RESERVED = frozenset({"events", "head", "tail"}) | {
+    view_name(each.__name__) for each in event_classes()
+}
 
 
 def all_projections(named: Sequence[str] = ()) -> tuple[Projection, ...]:

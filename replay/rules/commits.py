@@ -31,9 +31,7 @@ class CommitsAreThere:
         parents = parents_of(workspace, (commit for _, commit, _ in named))
         for position, commit, base in named:
             found = parents[commit]
-            findings.require(
-                found is not None, position, f"commit {commit} is not in {workspace}"
-            )
+            findings.require(found is not None, position, f"commit {commit} is not in {workspace}")
             if found is not None:
                 is_made_of = base is None or base in {commit, *found}
                 findings.require(is_made_of, position, f"commit {commit} does not lie on {base}")

@@ -26,4 +26,3 @@ def test_it_folds_and_both_trees_are_equal(tmp_path: Path) -> None:
     with CampaignDatabase(reader) as database:
         query = "select * exclude (created_at) from nodes order by created_at"
         assert list(database.query(query).rows) == python_tree(events)
-

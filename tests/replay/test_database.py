@@ -41,7 +41,9 @@ def python_tree(events: tuple[Recorded, ...]) -> list[tuple[object, ...]]:
 
 
 def sql_tree(database: CampaignDatabase) -> list[tuple[object, ...]]:
-    return list(database.query("select * exclude (created_at) from nodes order by created_at").rows)
+    return list(
+        database.query("select * exclude (created_at) from nodes order by created_at").rows
+    )
 
 
 def cut(campaign: Path, out: Path, position: int) -> ParquetReader:

@@ -42,9 +42,7 @@ def test_a_time_is_the_last_event_up_to_it(recording: Recording, history: Events
 
 def test_seconds_count_from_the_start(recording: Recording, history: Events) -> None:
     start = next(r.recorded_at for r in history if isinstance(r.event, CampaignStarted))
-    expected = max(
-        r.position for r in history if r.recorded_at <= start + timedelta(seconds=20)
-    )
+    expected = max(r.position for r in history if r.recorded_at <= start + timedelta(seconds=20))
     assert position_at(recording, "+20s") == expected
 
 

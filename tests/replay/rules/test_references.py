@@ -181,7 +181,5 @@ def test_code_may_change_when_a_campaign_is_resumed(history: Events) -> None:
 
 
 def test_an_event_of_another_campaign(history: Events) -> None:
-    forged = tuple(
-        replace(r, campaign_id="other") if r.position == 50 else r for r in history
-    )
+    forged = tuple(replace(r, campaign_id="other") if r.position == 50 else r for r in history)
     fails("causality", forged, 50, "belongs to campaign other")
