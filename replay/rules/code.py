@@ -37,7 +37,8 @@ class CodeSpan:
         """Who decided, in words."""
         here = f"this is {__version__}, code {decision_code()[:_SHORT_DIGEST]}"
         if not self.digest:
-            return f"decided by Arbor {self.arbor_version}, the log does not say by which code; {here}"
+            version = self.arbor_version
+            return f"decided by Arbor {version}, the log does not say by which code; {here}"
         return (
             f"decided by other code (Arbor {self.arbor_version}, code"
             f" {self.digest[:_SHORT_DIGEST]}; {here}), and only the code that made a decision"

@@ -1,7 +1,6 @@
 """Projections of users are found by file, module and entry point; mistakes are one line."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -101,7 +100,7 @@ def test_modules_are_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder on the path with a package that brings an entry point."""
     folder = tmp_path / "site"
     meta = folder / "tables-1.0.dist-info"
@@ -110,7 +109,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     write(meta / "entry_points.txt", "[arbor.projections]\nkinds = installed_tables:Kinds\n")
     write(folder / "installed_tables.py", COUNTER)
     monkeypatch.syspath_prepend(folder)
-    yield folder
+    return folder
 
 
 def test_installed_packages_bring_theirs(installed: Path) -> None:
@@ -146,7 +145,7 @@ def test_mistakes_are_one_line(tmp_path: Path, name: str, text: str, words: str)
 
 def test_what_is_not_there(tmp_path: Path) -> None:
     for name in (tmp_path / "none.sql", tmp_path / "none.py", "no_such_module_of_mine"):
-        with pytest.raises(InvalidInputError, match="none|no_such_module_of_mine"):
+        with pytest.raises(InvalidInputError, match=r"none|no_such_module_of_mine"):
             own(name)
 
 

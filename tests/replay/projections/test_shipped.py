@@ -188,7 +188,7 @@ def test_pareto_front_is_the_cores(history: Events) -> None:
         rows = database.query(query).rows
     assert len(rows) > 3
     front = pareto_front([(throughput, latency) for throughput, latency, _ in rows])
-    assert {(t, l) for t, l, is_on_front in rows if is_on_front} == set(front)
+    assert {(rate, ms) for rate, ms, is_on_front in rows if is_on_front} == set(front)
     assert any(isinstance(r.event, PairMeasured) for r in history)
 
 
