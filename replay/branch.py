@@ -131,13 +131,13 @@ class Branch:
             self.stopped = f"the campaign was {word} at position {self._position}"
             return
         num_decided = 0
-        while not self.stopped:
+        while not self._is_over():
             for decided in self._decide():
                 yield decided
                 num_decided += 1
                 if num_decided > MAX_DECISIONS:
                     self.stopped = f"it had decided {num_decided} times without an end"
-            if self.stopped:
+            if self._is_over():
                 return
             if self.state.is_ended:
                 self.stopped = "the campaign ended"
@@ -147,7 +147,7 @@ class Branch:
     def _decide(self) -> Iterator[Decided]:
         """Yield what the reactors decide until all wait; each decision lands at once."""
         is_moving = True
-        while is_moving and not self.stopped:
+        while is_moving and not self._is_over():
             is_moving = False
             for reactor in self._reactors:
                 batch = reactor.react(self._now)
@@ -158,8 +158,11 @@ class Branch:
                     self._append(event, reactor.name, after)
                     if isinstance(event, ActionDispatched | MeasurementRequested):
                         self._ask(event)
-                if self.stopped:
+                if self._is_over():
                     return
+
+    def _is_over(self) -> bool:
+        return self.stopped != ""
 
     def _ask(self, ask: Ask) -> None:
         """Let the world answer later as it did in the recording, or stop."""

@@ -1,5 +1,6 @@
 """Moments as people write them, what a campaign was then, and how two moments differ."""
 
+from collections import defaultdict
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from arbor.events.base import Recorded
 from arbor.events.campaign import CampaignStarted
 from arbor.events.errors import InvalidInputError
 from arbor.events.outcome import ActionKept
-from arbor.replay.difference import compare
+from arbor.replay.difference import Change, compare
 from arbor.replay.moments import position_at
 from arbor.replay.reading import Recording, open_campaign
 from arbor.replay.snapshot import snapshot
@@ -89,9 +90,9 @@ def test_a_keep_shows_in_path_and_configuration(recording: Recording, history: E
     at, keep = next((r.position, r.event) for r in history if isinstance(r.event, ActionKept))
     found = compare(snapshot(recording, at - 1), snapshot(recording, at))
     assert found.is_same_campaign
-    by_section = {section: [] for section in ("path", "config", "nodes")}
+    by_section: dict[str, list[Change]] = defaultdict(list)
     for change in found.changes:
-        by_section.setdefault(change.section, []).append(change)
+        by_section[change.section].append(change)
     assert by_section["path"][0].after.endswith(keep.node_id)
     assert [c.what for c in by_section["config"]] == [edit.key for edit in keep.edits]
     [node] = by_section["nodes"]
