@@ -21,6 +21,11 @@ from arbor.replay.typed_views import view_statements
 
 _BATCH = "arbor_batch"
 _FILES_AT_ONCE = 256
+_HEAD = """
+create or replace view head as
+select greatest({sealed}, coalesce(max(position), 0)) as position from tail
+"""
+"""The position is read off the data, so that they cannot disagree."""
 _SEGMENTS = "segments"
 """Folder of a log whose files are never rewritten."""
 
@@ -45,7 +50,7 @@ class CampaignDatabase:
 
     Finds files through the log's own reader, so that nothing is shown before it is durable,
     nothing twice, and every seal is checked. Segments stay where they are and are scanned by
-    queries, the tail is copied into memory. Events, the position (table ``head``) and the tables
+    queries, the tail is copied into memory. Events, the position (view ``head``) and the tables
     that Python folds change in one transaction. Queries can only read. A Python projection is
     folded when a query first names it.
 
@@ -87,7 +92,7 @@ class CampaignDatabase:
         empty = pa.Table.from_batches([], schema=SCHEMA)
         self._insert("create table tail as select * from", empty)
         self._connection.execute("create view events as select * from tail")
-        self._connection.execute("create table head as select 0::bigint as position")
+        self._connection.execute(_HEAD.format(sealed=0))
         for statement in view_statements():
             self._connection.execute(statement)
         # Queries may use tables that Python folds, never the other way round.
@@ -117,7 +122,7 @@ class CampaignDatabase:
                 f"create or replace view events as select {columns} from {scan}"  # noqa: S608
                 f" union all by name select {columns} from tail"
             )
-            self._connection.execute("update head set position = ?", [self.position])
+            self._connection.execute(_HEAD.format(sealed=self.position))
         self._connection.execute(f"set allowed_paths = [{listed}]")
 
     def catch_up(self) -> int:
@@ -141,7 +146,6 @@ class CampaignDatabase:
         last = files[-1].last
         with self._transaction():
             self._insert("insert into tail by name select * from", rows)
-            self._connection.execute("update head set position = ?", [last])
             for name, fold in self._folds.items():
                 self._apply(fold, files, self.position)
                 self._store(name, fold)
