@@ -21,6 +21,7 @@ from arbor.replay.typed_views import view_statements
 
 _BATCH = "arbor_batch"
 _FILES_AT_ONCE = 256
+_FEW_ROWS = 8
 _HEAD = """
 create or replace view head as
 select greatest({sealed}, coalesce(max(position), 0)) as position from tail
@@ -28,13 +29,6 @@ select greatest({sealed}, coalesce(max(position), 0)) as position from tail
 """The position is read off the data, so that they cannot disagree."""
 _SEGMENTS = "segments"
 """Folder of a log whose files are never rewritten."""
-
-RAW_EVENTS = """
-select distinct on (position) *
-from read_parquet(['{log}/tail/*.parquet', '{log}/segments/*.parquet'], union_by_name = true)
-order by position
-"""
-"""The same rows for any other DuckDB, straight from the files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +139,7 @@ class CampaignDatabase:
             rows = _once(rows, self.position)
         last = files[-1].last
         with self._transaction():
-            self._insert("insert into tail by name select * from", rows)
+            self._insert_rows(rows)
             for name, fold in self._folds.items():
                 self._apply(fold, files, self.position)
                 self._store(name, fold)
@@ -154,6 +148,15 @@ class CampaignDatabase:
 
     def _transaction(self) -> "_Transaction":
         return _Transaction(self._connection, self._folds)
+
+    def _insert_rows(self, rows: pa.Table) -> None:
+        if rows.num_rows > _FEW_ROWS or rows.schema.names != SCHEMA.names:
+            self._insert("insert into tail by name select * from", rows)
+            return
+        # A follower takes in single events: planning a scan of a table takes longer than that.
+        marks = ", ".join("?" for _ in SCHEMA.names)
+        values = [list(row.values()) for row in rows.to_pylist()]
+        self._connection.executemany(f"insert into tail values ({marks})", values)  # noqa: S608
 
     def _insert(self, statement: str, rows: pa.Table) -> None:
         self._connection.register(_BATCH, rows)

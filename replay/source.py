@@ -8,6 +8,13 @@ import pyarrow as pa
 
 from arbor.events.ledger import Entry
 
+RAW_EVENTS = """
+select distinct on (position) *
+from read_parquet(['{log}/tail/*.parquet', '{log}/segments/*.parquet'], union_by_name = true)
+order by position
+"""
+"""The same rows for any other DuckDB, straight from the files."""
+
 
 class File(Protocol):
     """Rows of whole commits, proved whole when it was opened."""

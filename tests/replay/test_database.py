@@ -13,7 +13,8 @@ from arbor.events.choice import ActionScored
 from arbor.events.errors import InvalidInputError
 from arbor.events.parquet_log import ParquetLog
 from arbor.events.parquet_reader import ParquetReader
-from arbor.replay.database import RAW_EVENTS, CampaignDatabase
+from arbor.replay.database import CampaignDatabase
+from arbor.replay.source import RAW_EVENTS
 from arbor.replay.typed_views import event_classes, view_name
 from tests.replay.recorded import rewrite
 
