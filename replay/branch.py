@@ -126,7 +126,7 @@ class Branch:
 
     def run(self) -> Iterator[Decided]:
         """Yield decisions until the campaign ends or nothing recorded answers."""
-        if self.state.is_paused or self.state.is_ended:
+        if self.state.is_paused or self._has_ended():
             word = "paused" if self.state.is_paused else "over"
             self.stopped = f"the campaign was {word} at position {self._position}"
             return
@@ -139,7 +139,7 @@ class Branch:
                     self.stopped = f"it had decided {num_decided} times without an end"
             if self._is_over():
                 return
-            if self.state.is_ended:
+            if self._has_ended():
                 self.stopped = "the campaign ended"
             else:
                 self._hear()
@@ -160,6 +160,9 @@ class Branch:
                         self._ask(event)
                 if self._is_over():
                     return
+
+    def _has_ended(self) -> bool:
+        return self.state.is_ended
 
     def _is_over(self) -> bool:
         return self.stopped != ""
