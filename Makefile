@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 BUDGET ?= 5m
 
-.PHONY: demo test check format bench bench-engine bench-trust bench-engine-trust bench-rca bench-best clean
+.PHONY: demo test check format bench bench-engine bench-trust bench-engine-trust bench-rca bench-best bench-replay clean
 
 # An installed torch (a ROCm or CUDA container) is seen and kept.
 $(VENV)/.made:
@@ -59,6 +59,9 @@ bench-rca: $(VENV)/.dev  ## root causes of public failures: blame, groups, an op
 
 bench-best: $(VENV)/.dev  ## the best stack by a long offline search, to compare campaigns with
 	$(BIN)/python benchmarks/engine_best_stack.py
+
+bench-replay: $(VENV)/.dev  ## a log of a million events as SQL tables, and one event later
+	$(BIN)/python benchmarks/replay_speed.py
 
 clean:
 	rm -rf runs .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -47,11 +47,6 @@ class DispatchBoard:
         return self._dispatches[node_id]
 
 
-def specialist_name(node_id: str) -> str:
-    """Return the actor name of the specialist of a node."""
-    return f"specialist-{node_id}"
-
-
 def build_specialist(
     place: Place, journal: Journal, dispatch: ActionDispatched, where: str
 ) -> Specialist:

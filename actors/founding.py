@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 
 from arbor import __version__
+from arbor.actors.decision_code import decision_code
 from arbor.actors.journal import Journal
 from arbor.actors.place import Place
 from arbor.core.approval import require_known
@@ -118,5 +119,6 @@ def found_on(ground: Ground, log: EventLog, campaign: Campaign, clock: Clock) ->
             root_commit=ground.root_commit,
             root_config=ground.root_config,
             arbor_version=__version__,
+            decision_code=decision_code(),
         )
     )

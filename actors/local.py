@@ -1,7 +1,7 @@
 """A whole campaign in one thread, without Ray: for simulations and tests."""
 
 from arbor.actors.bench import Bench
-from arbor.actors.crew import DispatchBoard, build_specialist, specialist_name
+from arbor.actors.crew import DispatchBoard, build_specialist
 from arbor.actors.critic import Critic
 from arbor.actors.journal import Journal
 from arbor.actors.orchestrator import Orchestrator
@@ -10,6 +10,7 @@ from arbor.actors.shell import ReactorShell
 from arbor.actors.supervisor import Supervisor
 from arbor.core.approval import awaits_approval
 from arbor.core.clock import Clock
+from arbor.core.names import specialist_name
 from arbor.core.state import CampaignState
 from arbor.events.errors import ArborError
 from arbor.events.log import EventLog

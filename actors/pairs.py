@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from pydantic import Field
 
+from arbor.core.measure.foreign import load_flaw
 from arbor.core.measure.objective import objective_value
 from arbor.events.types import Load, Objective, Value, WindowSample
 
@@ -74,7 +75,7 @@ def play_pair(
         ours, theirs = candidate(), incumbent()
     else:
         theirs, ours = incumbent(), candidate()
-    flaw = _flaw(ours, theirs, max_foreign_cpu_difference)
+    flaw = load_flaw(ours, theirs, max_foreign_cpu_difference)
     own_value, other_value = (
         objective_value(windows, objective, num_devices) for windows in (ours, theirs)
     )
@@ -90,24 +91,6 @@ def play_pair(
         is_valid=flaw is None,
         flaw=flaw,
     )
-
-
-def _flaw(
-    candidate: Sequence[WindowSample],
-    incumbent: Sequence[WindowSample],
-    max_foreign_cpu_difference: float,
-) -> str | None:
-    """Return why a pair does not count, judged by load alone and never by its ratio.
-
-    Load that both arms saw alike cancels out of the ratio; load on one arm does not.
-    """
-    seen = [
-        max(window.foreign_cpu_ratio or 0.0 for window in windows)
-        for windows in (candidate, incumbent)
-    ]
-    if abs(seen[0] - seen[1]) <= max_foreign_cpu_difference:
-        return None
-    return f"foreign processes took {seen[0]:.0%} and {seen[1]:.0%} of the cores"
 
 
 def planned(num_pairs: int, first: int, measure: Callable[[int], float | None]) -> list[float]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from structlog.typing import FilteringBoundLogger
 
 from arbor.actors.bench import Bench
-from arbor.actors.crew import DispatchBoard, build_specialist, specialist_name
+from arbor.actors.crew import DispatchBoard, build_specialist
 from arbor.actors.critic import Critic
 from arbor.actors.founding import Ground, lay_ground, require_ground
 from arbor.actors.journal import Journal
@@ -20,6 +20,7 @@ from arbor.actors.shell import ReactorShell
 from arbor.core.campaign import Campaign
 from arbor.core.clock import SystemClock
 from arbor.core.layout import CampaignDirectory
+from arbor.core.names import specialist_name
 from arbor.core.reactor import Reactor
 from arbor.events.blobs import BlobStore
 from arbor.events.errors import ArborError, FencedError, LogError

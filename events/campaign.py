@@ -28,6 +28,8 @@ class CampaignStarted(Event):
     """Canonical JSON of the baseline's flat configuration, ``section.key`` to value."""
     objective: str = "throughput_tok_s"
     arbor_version: str
+    decision_code: str = ""
+    """Digest of the code of the reactors; only equal code recomputes their decisions."""
 
 
 class CampaignPaused(Event):
@@ -52,6 +54,8 @@ class CampaignResumed(Event):
     reason: str
     added_wall_s: float = 0.0
     """Wall-clock seconds added to the budget by the user."""
+    decision_code: str = ""
+    """Digest of the code of the reactors from here on; empty: as before."""
 
     def tags(self) -> frozenset[str]:
         """Return the tags that conditional appends watch."""

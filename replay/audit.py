@@ -12,6 +12,7 @@ from arbor.replay.rules.accuracy import AccuracyFollowsFromPrompts
 from arbor.replay.rules.base import AuditProblem, Evidence, Findings, Rule, UnfoldableError
 from arbor.replay.rules.budget import BudgetIsRespected
 from arbor.replay.rules.causality import ActorsKeepToTheirRoles, CausesComeFirst
+from arbor.replay.rules.commits import CommitsAreThere
 from arbor.replay.rules.control import PeopleWereObeyed, RevokedPathsAreLeft
 from arbor.replay.rules.decisions import DecisionsFollowFromTheLog
 from arbor.replay.rules.effects import EffectsFollowFromPairs
@@ -19,14 +20,19 @@ from arbor.replay.rules.keys import KeepsNeedTwoKeys
 from arbor.replay.rules.limits import LeasesAreRespected, LimitsAreRespected
 from arbor.replay.rules.log import BlobsAreWhole, LogIsWhole
 from arbor.replay.rules.once import NothingHappensTwice
+from arbor.replay.rules.pairs import PairsWerePlayedAsPlanned
+from arbor.replay.rules.references import ReferencesHold
 from arbor.replay.rules.scores import ScoresFollowFromTerms
 
 RULES: tuple[Rule, ...] = (
     BlobsAreWhole(),
     CausesComeFirst(),
     ActorsKeepToTheirRoles(),
+    ReferencesHold(),
+    CommitsAreThere(),
     KeepsNeedTwoKeys(),
     NothingHappensTwice(),
+    PairsWerePlayedAsPlanned(),
     EffectsFollowFromPairs(),
     AccuracyFollowsFromPrompts(),
     ScoresFollowFromTerms(),
@@ -49,12 +55,14 @@ class RuleReport:
         title: what it checks.
         num_checked: how many things it looked at.
         problems: what it does not accept, in the order of the log.
+        notes: what a reader must know to weigh it.
     """
 
     name: str
     title: str
     num_checked: int
     problems: tuple[AuditProblem, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def is_sound(self) -> bool:
@@ -124,4 +132,5 @@ def run_rule(rule: Rule, evidence: Evidence) -> RuleReport:
             raise
         findings.problems.append(AuditProblem(0, str(error)))
     problems = tuple(sorted(findings.problems, key=lambda problem: problem.position))
-    return RuleReport(rule.name, rule.title, findings.num_checked, problems)
+    notes = tuple(findings.notes)
+    return RuleReport(rule.name, rule.title, findings.num_checked, problems, notes)

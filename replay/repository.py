@@ -2,12 +2,15 @@
 
 import os
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 from arbor.core.git_environment import git_environment, git_options
 from arbor.events.errors import ArborError, NotFoundError
 
 _LIMIT_S = 120.0
+_HEAD_WORDS = 3
+"""Name, type and size of an object; what is missing has two words."""
 _OPTIONS = (
     # The directory may have been copied from another user's machine.
     "safe.directory=*",
@@ -19,8 +22,13 @@ class GitFailedError(ArborError):
     """Git refused something, or is not installed."""
 
 
-def run_git(repository: Path, *arguments: str) -> bytes:
+def run_git(repository: Path, *arguments: str, stdin: bytes = b"") -> bytes:
     """Return what a git command on a bare repository writes to its standard output.
+
+    Args:
+        repository: the bare repository.
+        arguments: the command and its arguments.
+        stdin: what it reads from its standard input.
 
     Raises:
         GitFailedError: git is missing, failed, or took over two minutes.
@@ -29,7 +37,12 @@ def run_git(repository: Path, *arguments: str) -> bytes:
     environment = git_environment(os.environ.get("PATH", os.defpath))
     try:
         done = subprocess.run(
-            command, capture_output=True, env=environment, timeout=_LIMIT_S, check=False
+            command,
+            input=stdin,
+            capture_output=True,
+            env=environment,
+            timeout=_LIMIT_S,
+            check=False,
         )
     except FileNotFoundError as error:
         raise GitFailedError("git was not found on PATH: install git 2.36 or later") from error
@@ -82,3 +95,28 @@ def copy_nodes(workspace: Path, copy: Path, branches: dict[str, str]) -> None:
     clone_nodes(workspace, copy, branches)
     run_git(copy, "repack", "-a", "-d", "--quiet")
     (copy / "objects" / "info" / "alternates").unlink()
+
+
+def parents_of(workspace: Path, commits: Iterable[str]) -> dict[str, tuple[str, ...] | None]:
+    """Return the parents of commits; None for what is no commit of the repository.
+
+    Raises:
+        GitFailedError: git failed.
+    """
+    wanted = sorted(set(commits))
+    text = run_git(workspace, "cat-file", "--batch", stdin="\n".join(wanted).encode() + b"\n")
+    found: dict[str, tuple[str, ...] | None] = {}
+    at = 0
+    for commit in wanted:
+        end = text.index(b"\n", at)
+        head = text[at:end].split()
+        at = end + 1
+        if len(head) != _HEAD_WORDS:
+            found[commit] = None
+            continue
+        body = text[at : at + int(head[2])]
+        at += int(head[2]) + 1
+        lines = body.split(b"\n\n", 1)[0].splitlines()
+        parents = tuple(line.split()[1].decode() for line in lines if line.startswith(b"parent "))
+        found[commit] = parents if head[1] == b"commit" else None
+    return found

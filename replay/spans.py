@@ -70,6 +70,11 @@ class TimeSpent:
         return sum(self.seconds.values())
 
     @property
+    def leased_s(self) -> float:
+        """Active seconds in which somebody held a lease."""
+        return sum(seconds for purpose, seconds in self.seconds.items() if purpose != OWN)
+
+    @property
     def overhead_ratio(self) -> float:
         """Share of the active time in which nobody held a lease."""
         return self.seconds.get(OWN, 0.0) / self.wall_s if self.wall_s > 0 else 0.0

@@ -63,6 +63,8 @@ def _show(console: Console, rule: RuleReport) -> None:
     line.append(f"{rule.num_checked:>8}  ", style="dim")
     line.append(rule.title)
     console.print(line, soft_wrap=True)
+    for note in rule.notes:
+        console.print(Text(f"    note: {one_line(note, 400)}", style="yellow"), soft_wrap=True)
     for problem in rule.problems[:_SHOWN_PROBLEMS]:
         text = f"    position {problem.position}: {one_line(problem.text, 400)}"
         console.print(Text(text, style="red"), soft_wrap=True)

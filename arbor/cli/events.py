@@ -15,8 +15,8 @@ from arbor.cli.text import one_line
 from arbor.events.base import Recorded, canonical_json
 from arbor.events.campaign import CampaignEnded
 from arbor.events.errors import InvalidInputError
-from arbor.replay.projections import event_classes
 from arbor.replay.reading import Recording, open_campaign
+from arbor.replay.typed_views import event_classes
 
 POLL_S = 1.0
 _AREA_STYLES = {

@@ -12,15 +12,18 @@ from arbor.cli import catalog, control, run
 from arbor.cli.audit import audit
 from arbor.cli.console import say, show_error
 from arbor.cli.diagnose import diagnose
+from arbor.cli.diff import diff
 from arbor.cli.doctor import doctor
 from arbor.cli.events import events
 from arbor.cli.export import export
 from arbor.cli.init import init
 from arbor.cli.plan import plan
 from arbor.cli.recheck import recheck
+from arbor.cli.replay import replay
 from arbor.cli.report import report
-from arbor.cli.sql import sql
+from arbor.cli.sql import projections, sql
 from arbor.cli.tree import tree
+from arbor.cli.whatif import whatif
 from arbor.core.campaign import json_schema
 from arbor.events.errors import ArborError
 
@@ -69,7 +72,11 @@ COMMANDS = (
     audit,
     recheck,
     diagnose,
+    replay,
+    diff,
+    whatif,
     sql,
+    projections,
     schema,
     doctor,
     version,

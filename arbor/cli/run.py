@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from arbor.actors import ray_environment
+from arbor.actors.decision_code import decision_code
 from arbor.actors.footprint import PeakMemory
 from arbor.actors.founding import (
     found_on,
@@ -156,7 +157,9 @@ def resume(
             )
         campaign = _recorded_campaign(started)
         hardware = _machine(campaign)
-        event = CampaignResumed(reason="resumed by the user", added_wall_s=added)
+        event = CampaignResumed(
+            reason="resumed by the user", added_wall_s=added, decision_code=decision_code()
+        )
         raise typer.Exit(_drive(path, earlier.campaign_id, campaign, hardware, resumed=event))
 
 

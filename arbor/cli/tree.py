@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from arbor.cli.console import now, people
+from arbor.cli.moments import At, position_of
 from arbor.cli.progress import ProgressView
 from arbor.cli.tree_view import awaiting, summary, tree_view
 from arbor.core.state import CampaignState
@@ -20,9 +21,7 @@ Directory = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of the
 def tree(
     directory: Directory,
     follow: Annotated[bool, typer.Option("--follow", help="Go on until the end.")] = False,
-    at: Annotated[
-        int | None, typer.Option("--at", min=1, help="Position of the log to look from.")
-    ] = None,
+    at: At = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Also nodes that a rebase replaced.")
     ] = False,
@@ -37,7 +36,7 @@ def tree(
     console = people()
     last_at = None
     state = CampaignState()
-    for recorded in recording.events(up_to=at):
+    for recorded in recording.events(up_to=position_of(recording, at)):
         state.apply(recorded)
         last_at = recorded.recorded_at
     ascii_only = console.options.ascii_only

@@ -71,10 +71,11 @@ class Evidence:
 
 @dataclass(slots=True)
 class Findings:
-    """What a rule found: how much it checked, and every problem."""
+    """What a rule found: how much it checked, every problem, and what a reader must know."""
 
     num_checked: int = 0
     problems: list[AuditProblem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def require(self, holds: bool, position: int, text: str) -> None:
         """Note one check, and a problem when it does not hold."""

@@ -36,6 +36,11 @@ class CausesComeFirst:
             findings.require(
                 latest is None or recorded.recorded_at >= latest, at, "time runs backwards"
             )
+            findings.require(
+                recorded.campaign_id == evidence.events[0].campaign_id,
+                at,
+                f"belongs to campaign {recorded.campaign_id}",
+            )
             cause = recorded.event.causation_id
             findings.require(
                 cause is None or cause in known, at, f"its cause {cause} does not lie before it"

@@ -3,15 +3,14 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from arbor import __version__
 from arbor.actors.critic import Critic
 from arbor.actors.orchestrator import Orchestrator
 from arbor.actors.supervisor import Supervisor
 from arbor.core.reactor import Reactor
 from arbor.events.base import Event, Recorded
-from arbor.events.campaign import CampaignStarted
 from arbor.replay.rules.base import Evidence, Findings, UnfoldableError, difference, fold
 from arbor.replay.rules.causality import UNDECIDED
+from arbor.replay.rules.code import CodeSpan, code_spans
 
 REACTORS: tuple[Callable[[], Reactor], ...] = (Orchestrator, Critic, Supervisor)
 """Whose decisions can be made again; a new reactor is one entry here."""
@@ -33,12 +32,18 @@ class DecisionsFollowFromTheLog:
 
     def check(self, evidence: Evidence, findings: Findings) -> None:
         """Replay the reactors; each stops at its first divergence."""
-        hint = _version_hint(evidence.events)
+        foreign = [span for span in code_spans(evidence.events) if not span.is_own]
+        for span in foreign:
+            findings.notes.append(f"positions {span.first} to {span.last} were {span.remark}")
         for make in REACTORS:
-            self._replay(make(), evidence.events, findings, hint)
+            self._replay(make(), evidence.events, findings, foreign)
 
     def _replay(
-        self, reactor: Reactor, events: Sequence[Recorded], findings: Findings, hint: str
+        self,
+        reactor: Reactor,
+        events: Sequence[Recorded],
+        findings: Findings,
+        foreign: Sequence[CodeSpan],
     ) -> None:
         position = 0
         for batch in _batches(reactor.name, events):
@@ -55,18 +60,16 @@ class DecisionsFollowFromTheLog:
                 fold(reactor, recorded)
             position = max(position, first.decided_after)
             problem = _divergence(reactor, batch)
-            findings.require(problem is None, first.position, f"{problem}{hint}")
+            text = f"{problem}{_hint(foreign, first.position)}"
+            findings.require(problem is None, first.position, text)
             if problem is not None:
                 return
 
 
-def _version_hint(events: Sequence[Recorded]) -> str:
-    """Return a remark when another version of the reactors may explain a divergence."""
-    for recorded in events:
-        event = recorded.event
-        if isinstance(event, CampaignStarted) and event.arbor_version != __version__:
-            return f" (recorded by Arbor {event.arbor_version}, this is {__version__})"
-    return ""
+def _hint(foreign: Sequence[CodeSpan], position: int) -> str:
+    """Return a remark when other code than the one at hand may explain a divergence."""
+    found = (span for span in foreign if span.first <= position <= span.last)
+    return next((f" ({span.remark})" for span in found), "")
 
 
 def _batches(actor: str, events: Sequence[Recorded]) -> Iterator[_Batch]:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from arbor.actors.crew import build_specialist, specialist_name
+from arbor.actors.crew import build_specialist
 from arbor.actors.journal import Journal
 from arbor.core.campaign import Campaign
+from arbor.core.names import specialist_name
 from arbor.core.rca import Incident, diagnose
 from arbor.core.state import CampaignState
 from arbor.core.tree import ROOT_ID, Status

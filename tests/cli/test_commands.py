@@ -46,6 +46,8 @@ READERS = (
     ("report",),
     ("audit",),
     ("recheck",),
+    ("replay",),
+    ("whatif", "--at", "1", "--set", "score=as_printed"),
     ("sql", "select 1"),
     ("export", "--out", "out"),
 )

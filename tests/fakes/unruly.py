@@ -7,7 +7,7 @@ from pathlib import Path
 
 from arbor.actors.bench import Bench
 from arbor.actors.commands import refusal
-from arbor.actors.crew import DispatchBoard, build_specialist, specialist_name
+from arbor.actors.crew import DispatchBoard, build_specialist
 from arbor.actors.critic import Critic
 from arbor.actors.journal import Journal
 from arbor.actors.orchestrator import Orchestrator
@@ -15,6 +15,7 @@ from arbor.actors.shell import ReactorShell
 from arbor.actors.supervisor import Supervisor
 from arbor.core.approval import awaits_approval
 from arbor.core.campaign import Campaign
+from arbor.core.names import specialist_name
 from arbor.core.reactor import Reactor
 from arbor.core.state import CampaignState
 from arbor.core.tree import Status

@@ -1,7 +1,7 @@
 """What other processes on the machine do to the meaning of a claim."""
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from arbor.events.types import WindowSample
@@ -56,3 +56,21 @@ def load_sd(foreign: float, mean_log_ratio: float) -> float:
         mean_log_ratio: the measured effect.
     """
     return SENSITIVITY * max(0.0, foreign - TOLERATED_RATIO) * abs(mean_log_ratio)
+
+
+def load_flaw(
+    candidate: Sequence[WindowSample],
+    incumbent: Sequence[WindowSample],
+    max_foreign_cpu_difference: float,
+) -> str | None:
+    """Return why a pair does not count, judged by load alone and never by its ratio.
+
+    Load that both arms saw alike cancels out of the ratio; load on one arm does not.
+    """
+    seen = [
+        max(window.foreign_cpu_ratio or 0.0 for window in windows)
+        for windows in (candidate, incumbent)
+    ]
+    if abs(seen[0] - seen[1]) <= max_foreign_cpu_difference:
+        return None
+    return f"foreign processes took {seen[0]:.0%} and {seen[1]:.0%} of the cores"

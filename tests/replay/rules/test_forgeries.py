@@ -238,10 +238,10 @@ def test_other_decision(history: Events) -> None:
 def test_other_version_of_the_reactors_is_named(history: Events) -> None:
     position, _ = first(history, ActionDispatched)
     started, _ = first(history, CampaignStarted)
-    forged = changed(history, started, arbor_version="0.0.1")
+    forged = changed(history, started, arbor_version="0.0.1", decision_code="ab" * 32)
     assert rule_on("decisions", forged).is_sound
     forged = changed(forged, position, brief="do as you like")
-    fails("decisions", forged, position, "recorded by Arbor 0.0.1")
+    fails("decisions", forged, position, "decided by other code (Arbor 0.0.1")
 
 
 def test_decision_that_was_not_decided(history: Events) -> None:

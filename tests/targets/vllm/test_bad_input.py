@@ -94,7 +94,7 @@ def test_an_option_that_this_release_does_not_have(ward: Any) -> None:
         "unrecognized argument --swap-space: vLLM 0.32.0+fake has no such option"
     )
     assert error.log_tail == (f"not started: {error.message}",)
-    assert cause_of(error) == "bad_setting"
+    assert cause_of(error) == "unknown_flag"
 
 
 def test_an_option_that_another_release_had(make_target: MakeTarget, tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_an_option_that_another_release_had(make_target: MakeTarget, tmp_path: P
 def test_a_server_that_dies_at_its_start(ward: Any) -> None:
     error = ward("die_at_start").failure()
     assert error.exit_code == 1
-    assert cause_of(error) == "out_of_memory"
+    assert cause_of(error) == "oom_runtime"
 
 
 @pytest.mark.parametrize("fault", ["never_healthy", "hang_at_start"])

@@ -13,12 +13,9 @@ from arbor.events.choice import ActionScored
 from arbor.events.errors import InvalidInputError
 from arbor.events.parquet_log import ParquetLog
 from arbor.events.parquet_reader import ParquetReader
-from arbor.replay.projections import (
-    RAW_EVENTS,
-    Projection,
-    event_classes,
-    view_name,
-)
+from arbor.replay.database import CampaignDatabase
+from arbor.replay.source import RAW_EVENTS
+from arbor.replay.typed_views import event_classes, view_name
 from tests.replay.recorded import rewrite
 
 
@@ -40,12 +37,14 @@ def python_tree(events: tuple[Recorded, ...]) -> list[tuple[object, ...]]:
                 else (None,) * 3
             ),
         )
-        for node in sorted(state.tree.nodes.values(), key=lambda n: n.node_id)
+        for node in state.tree.nodes.values()
     ]
 
 
-def sql_tree(projection: Projection) -> list[tuple[object, ...]]:
-    return list(projection.query("select * from nodes order by node_id").rows)
+def sql_tree(database: CampaignDatabase) -> list[tuple[object, ...]]:
+    return list(
+        database.query("select * exclude (created_at) from nodes order by created_at").rows
+    )
 
 
 def cut(campaign: Path, out: Path, position: int) -> ParquetReader:
@@ -62,8 +61,8 @@ def test_trees_are_equal_at_any_position(
 ) -> None:
     for number, position in enumerate(range(1, len(history) + 1, 53)):
         reader = cut(finished, tmp_path / str(number), position)
-        with Projection(reader) as projection:
-            assert sql_tree(projection) == python_tree(history[: projection.position])
+        with CampaignDatabase(reader) as database:
+            assert sql_tree(database) == python_tree(history[: database.position])
 
 
 def test_trees_are_equal_after_vetoes_revocations_and_kills(
@@ -74,45 +73,45 @@ def test_trees_are_equal_after_vetoes_revocations_and_kills(
     cuts |= {r.position for r in eventful_log if r.event.kind in {"Crashed", "ActionWithdrawn"}}
     for position in [*sorted(cuts)[::9], len(eventful_log)]:
         reader = cut(tmp_path / "whole", tmp_path / str(position), position)
-        with Projection(reader) as projection:
-            assert sql_tree(projection) == python_tree(eventful_log[: projection.position])
+        with CampaignDatabase(reader) as database:
+            assert sql_tree(database) == python_tree(eventful_log[: database.position])
 
 
 def test_catching_up_equals_rebuilding(
     finished: Path, history: tuple[Recorded, ...], tmp_path: Path
 ) -> None:
     reader = cut(finished, tmp_path / "log", 60)
-    with Projection(reader) as projection:
-        before = projection.position
+    with CampaignDatabase(reader) as database:
+        before = database.position
         for path in (finished / "log" / "tail").iterdir():
             if not (tmp_path / "log" / "tail" / path.name).exists():
                 shutil.copy(path, tmp_path / "log" / "tail" / path.name)
-        assert projection.catch_up() == len(history) - before
-        assert projection.catch_up() == 0
-        assert sql_tree(projection) == python_tree(history)
+        assert database.catch_up() == len(history) - before
+        assert database.catch_up() == 0
+        assert sql_tree(database) == python_tree(history)
         count = "select count(*), count(distinct position), max(position) from events"
-        assert projection.query(count).rows == ((len(history),) * 3,)
+        assert database.query(count).rows == ((len(history),) * 3,)
 
 
 def test_compaction_changes_nothing(history: tuple[Recorded, ...], tmp_path: Path) -> None:
     rewrite(history[:80], tmp_path)
     log = ParquetLog.open(tmp_path / "log", "campaign-1", grace_s=0.0)
-    with Projection(ParquetReader(tmp_path / "log")) as projection:
+    with CampaignDatabase(ParquetReader(tmp_path / "log")) as database:
         log.compact()
-        assert projection.catch_up() == 0
-    with Projection(ParquetReader(tmp_path / "log")) as projection:
-        assert projection.query("select count(*) from events").rows == ((80,),)
+        assert database.catch_up() == 0
+    with CampaignDatabase(ParquetReader(tmp_path / "log")) as database:
+        assert database.query("select count(*) from events").rows == ((80,),)
     log.close()
 
 
 def test_every_kind_has_a_typed_view(finished: Path, history: tuple[Recorded, ...]) -> None:
-    with Projection(ParquetReader(finished / "log")) as projection:
+    with CampaignDatabase(ParquetReader(finished / "log")) as database:
         for event_class in event_classes():
             kind = event_class.__name__
             query = f"select count(*) from {view_name(kind)}"  # noqa: S608 - our own names
-            rows = projection.query(query).rows
+            rows = database.query(query).rows
             assert rows == ((sum(r.event.kind == kind for r in history),),)
-        described = dict(row[:2] for row in projection.query("describe benchmark_measured").rows)
+        described = dict(row[:2] for row in database.query("describe benchmark_measured").rows)
     assert described["effect_ratio"] == "DOUBLE"
     assert described["effect_num_pairs"] == "BIGINT"
     assert described["has_witness"] == "BOOLEAN"
@@ -120,9 +119,9 @@ def test_every_kind_has_a_typed_view(finished: Path, history: tuple[Recorded, ..
 
 
 def test_typed_values_are_the_events_values(finished: Path, history: tuple[Recorded, ...]) -> None:
-    with Projection(ParquetReader(finished / "log")) as projection:
+    with CampaignDatabase(ParquetReader(finished / "log")) as database:
         text = "select position, score, form, terms_gap_ratio from action_scored order by 1"
-        rows = projection.query(text).rows
+        rows = database.query(text).rows
     assert rows == tuple(
         (r.position, r.event.score, r.event.form, r.event.terms.gap_ratio)
         for r in history
@@ -133,8 +132,8 @@ def test_typed_values_are_the_events_values(finished: Path, history: tuple[Recor
 def test_raw_files_give_the_same_rows(finished: Path) -> None:
     raw = duckdb.connect().execute(RAW_EVENTS.format(log=finished / "log"))
     rows = [row[:2] for row in raw.fetchall()]
-    with Projection(ParquetReader(finished / "log")) as projection:
-        assert list(projection.query("select position, event_id from events").rows) == rows
+    with CampaignDatabase(ParquetReader(finished / "log")) as database:
+        assert list(database.query("select position, event_id from events").rows) == rows
 
 
 @pytest.mark.parametrize(
@@ -149,9 +148,9 @@ def test_raw_files_give_the_same_rows(finished: Path) -> None:
     ],
 )
 def test_bad_or_greedy_queries_are_one_line(finished: Path, text: str) -> None:
-    with Projection(ParquetReader(finished / "log")) as projection:
+    with CampaignDatabase(ParquetReader(finished / "log")) as database:
         with pytest.raises(InvalidInputError, match="SQL: ") as caught:
-            projection.query(text)
+            database.query(text)
         assert "\n" not in str(caught.value)
 
 

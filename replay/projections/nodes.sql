@@ -1,5 +1,4 @@
--- The search tree as a view over events; the same as arbor.core.tree folds in Python.
-create view nodes as
+-- The search tree, the same as arbor.core.tree folds in Python.
 with recursive root as (
     select 'n000' as node_id, null as parent_id, null as action_id, null as template_id,
            position as created_at, 'kept' as born, root_commit as commit
@@ -80,8 +79,9 @@ timely as (
     )
 ),
 
+-- What stands on a revoked node.
 below as (
-    select node_id as top_id, node_id from lived
+    select node_id as top_id, node_id from keep_revoked
     union
     select b.top_id, l.node_id
     from below as b
@@ -120,31 +120,30 @@ final as (
     group by node_id
 ),
 
+-- One look into each payload; a re-validation is about the whole path and changes no node.
+facts as materialized (
+    select node_id, position, kind,
+        json_extract_string(payload, [
+            '$.commit', '$.purpose', '$.effect.ratio', '$.effect.low', '$.effect.high'
+        ]) as found
+    from events
+    where kind in ('PatchProposed', 'AccuracyMeasured', 'BenchmarkMeasured', 'ActionKept')
+),
+
 commits as (
-    select node_id, arg_max(commit, position) as commit
-    from (
-        select node_id, commit, position from patch_proposed
-        union all
-        select node_id, commit, position from accuracy_measured
-        union all
-        select node_id, commit, position from benchmark_measured where purpose = 'benchmark'
-        union all
-        select node_id, commit, position from action_kept
-    )
+    select node_id, arg_max(found[1], position) as commit
+    from facts
+    where kind <> 'BenchmarkMeasured' or found[2] = 'benchmark'
     group by node_id
 ),
 
 effects as (
     select node_id,
-        arg_max(effect_ratio, position) as effect_ratio,
-        arg_max(effect_low, position) as effect_low,
-        arg_max(effect_high, position) as effect_high
-    from (
-        select node_id, effect_ratio, effect_low, effect_high, position
-        from benchmark_measured where purpose = 'benchmark'
-        union all
-        select node_id, effect_ratio, effect_low, effect_high, position from action_kept
-    )
+        cast(arg_max(found[3], position) as double) as effect_ratio,
+        cast(arg_max(found[4], position) as double) as effect_low,
+        cast(arg_max(found[5], position) as double) as effect_high
+    from facts
+    where kind = 'ActionKept' or (kind = 'BenchmarkMeasured' and found[2] = 'benchmark')
     group by node_id
 )
 
@@ -158,7 +157,7 @@ select
             else l.born
         end
     ) as status,
-    c.commit, x.effect_ratio, x.effect_low, x.effect_high
+    c.commit, x.effect_ratio, x.effect_low, x.effect_high, l.created_at
 from lived as l
 left join final as f using (node_id)
 left join patched as p using (node_id)
@@ -166,6 +165,7 @@ left join asked as q using (node_id)
 left join commits as c using (node_id)
 left join effects as x using (node_id)
 union all
-select r.node_id, r.parent_id, r.action_id, r.template_id, r.born, r.commit, null, null, null
+select r.node_id, r.parent_id, r.action_id, r.template_id, r.born, r.commit,
+    null, null, null, r.created_at
 from root as r
-order by node_id;
+order by created_at
