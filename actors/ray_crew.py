@@ -11,7 +11,7 @@ from ray.exceptions import RayError
 from ray.util.placement_group import PlacementGroup, remove_placement_group
 
 from arbor.actors import ray_nodes
-from arbor.actors.crew import DispatchBoard, specialist_name
+from arbor.actors.crew import DispatchBoard
 from arbor.actors.journal import Journal
 from arbor.actors.ray_environment import is_cluster_named
 from arbor.actors.ray_nodes import RayNode
@@ -23,6 +23,7 @@ from arbor.actors.ray_seats import (
     seat_borrower,
     seat_specialist,
 )
+from arbor.core.names import specialist_name
 from arbor.core.seats import Seats, plan_seats
 from arbor.events.choice import ActionDispatched
 from arbor.events.errors import InvalidInputError, WaitTimeoutError

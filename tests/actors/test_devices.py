@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from arbor.actors.bench import Bench
-from arbor.actors.crew import build_specialist, specialist_name
+from arbor.actors.crew import build_specialist
 from arbor.actors.journal import Journal
 from arbor.actors.place import Place
+from arbor.core.names import specialist_name
 from arbor.core.tree import ROOT_ID, Status
 from arbor.events.campaign import CampaignPaused, CampaignStarted
 from arbor.events.choice import ActionDispatched, ActionProposed, ActionWithdrawn
