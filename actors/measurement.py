@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from collections.abc import Mapping
 from typing import Literal
 
 from arbor.actors.comparison import Comparison
@@ -19,7 +20,7 @@ from arbor.events.evidence import (
     ProfileTaken,
     SoakMeasured,
 )
-from arbor.events.types import Effect, GuardEffect, Load, WindowSample
+from arbor.events.types import Edit, Effect, GuardEffect, Load, Scalar, WindowSample
 from arbor.targets.base import ServerFailedError
 
 MIN_SOAK_WINDOWS = 3
@@ -187,8 +188,10 @@ class Measurement(Comparison):
         request = self._journal.state.requests.by_id[self._asked.request_id]
         windows = [p.candidate for p in request.pairs if p.is_valid and not p.guard]
         is_witnessed, detail = True, "no witness asked"
-        if purpose == "benchmark" and self._asked.witness is not None:
+        resolved: Mapping[str, Scalar] = {}
+        if purpose == "benchmark":
             resolved = self._arms.get(self._commit).resolved_config()
+        if purpose == "benchmark" and self._asked.witness is not None:
             is_witnessed, detail = has_witness(
                 self._asked.witness, self._asked.edits, windows, resolved
             )
@@ -205,5 +208,6 @@ class Measurement(Comparison):
                 mean_throughput_tok_s=statistics.geometric_mean(
                     [max(w.throughput_tok_s, 1e-9) for w in windows]
                 ),
+                resolved_config=tuple(Edit(key=k, value=v) for k, v in sorted(resolved.items())),
             )
         )

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from arbor.events.base import Event
-from arbor.events.types import AccuracySample, Effect, GuardEffect, Profile, WindowSample
+from arbor.events.types import AccuracySample, Edit, Effect, GuardEffect, Profile, WindowSample
 
 
 class EvidenceEvent(Event):
@@ -91,6 +91,8 @@ class BenchmarkMeasured(EvidenceEvent):
     """What it did to the workloads that must not get worse."""
     mean_throughput_tok_s: float
     """Geometric mean of the candidate's valid windows."""
+    resolved_config: tuple[Edit, ...] = ()
+    """What the candidate's server said it ran with, by key."""
 
 
 class SoakMeasured(EvidenceEvent):

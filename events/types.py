@@ -273,6 +273,8 @@ class WindowSample(Value):
     """Digest of the greedy output tokens, for arms that claim to be exact."""
     seed: int = 0
     counters: tuple[Counter, ...] = ()
+    client_result: str = ""
+    """What a benchmark program of the server's own told, as JSON, without single requests."""
 
 
 PassKind = Literal["single", "batched", "long"]

@@ -1,7 +1,6 @@
 """A server as a guarded child program: ready or failed, measured, and ended as a whole tree."""
 
 import os
-import re
 import select
 import socket
 import subprocess
@@ -17,6 +16,7 @@ import psutil
 from arbor.events.errors import InvalidInputError
 from arbor.targets.base import ServerFailedError
 from arbor.targets.launch import GUARD_START_LIMIT_S, Order, launch_guard
+from arbor.targets.secrets import is_secret_name, scrub
 
 LOG_LIMIT_BYTES = 64 * 1024 * 1024
 LOG_TAIL_LINES = 40
@@ -33,8 +33,6 @@ _INHERITED = (
     "CUDA_VISIBLE_DEVICES",
     "HIP_VISIBLE_DEVICES",
 )
-# TOKENIZERS_PARALLELISM is no secret
-_SECRET = re.compile(r"KEY|TOKEN(?!IZER)|SECRET|PASSWORD", re.IGNORECASE)
 
 
 def clean_environment(extra: Mapping[str, str]) -> dict[str, str]:
@@ -44,7 +42,7 @@ def clean_environment(extra: Mapping[str, str]) -> dict[str, str]:
         InvalidInputError: a given name looks like a secret's.
     """
     for name in extra:
-        if _SECRET.search(name):
+        if is_secret_name(name):
             raise InvalidInputError(f"environment variable {name} looks like a secret: not passed")
     return {name: os.environ[name] for name in _INHERITED if name in os.environ} | dict(extra)
 
@@ -168,6 +166,11 @@ class ChildProcess:
             self._exit = ChildExit(None, None)
         return self._exit
 
+    def wait(self, timeout_s: float) -> ChildExit | None:
+        """Return how the program ended, or None when it still runs after a while."""
+        self._listen(timeout_s, until=lambda: self._exit is not None)
+        return self.poll()
+
     def check(self, phase: str) -> None:
         """Do nothing while the server runs.
 
@@ -227,14 +230,15 @@ class ChildProcess:
         return total
 
     def log_tail(self, num_lines: int = LOG_TAIL_LINES) -> tuple[str, ...]:
-        """Return the last lines of the server's output."""
+        """Return the last lines of the server's output, without secrets: they become evidence."""
         text = b""
         for path in self._log_files():
             if len(text) < _TAIL_BYTES and path.exists():
                 with path.open("rb") as file:
                     file.seek(max(path.stat().st_size - _TAIL_BYTES, 0))
                     text = file.read() + text
-        return tuple(text[-_TAIL_BYTES:].decode(errors="replace").splitlines()[-num_lines:])
+        lines = text[-_TAIL_BYTES:].decode(errors="replace").splitlines()
+        return scrub(lines[-num_lines:])
 
     def _log_files(self) -> tuple[Path, Path]:
         return self.log_path, self.log_path.with_name(self.log_path.name + ".1")

@@ -2,24 +2,21 @@
 
 import json
 import zlib
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from arbor.core.accuracy import Gate, Verdict, outlook
-from arbor.core.distances import summarise
+from arbor.core.accuracy import Gate
 from arbor.events.errors import InvalidInputError
-from arbor.events.types import AccuracyPass, AccuracySample, PassKind, PromptDistance
+from arbor.events.types import AccuracySample, PassKind
+from arbor.targets.accuracy_passes import PassPlan, looks_of, matching_ratio, run_passes
+from arbor.targets.distance import prompt_distance
 from arbor.targets.engine.accuracy_prompts import (
     CheckSettings,
     Prompts,
     ScoringServer,
     make_prompts,
 )
-from arbor.targets.engine.distance import Scores, prompt_distance
 
 TASK = "planted_successor_top1"
 """Share of positions where the likeliest planted successor is the model's likeliest token."""
@@ -27,21 +24,6 @@ TASK = "planted_successor_top1"
 _NUM_GREEDY = 4
 _NUM_GREEDY_PROMPT_TOKENS = 32
 _NUM_GREEDY_TOKENS = 24
-# A check looks at its first prompts, and at all of them when those leave it open.
-_NUM_LOOKS = 2
-# Miscoverage of intervals when nobody stops early.
-_ALPHA = 0.05
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """One pass: which prompts, how many at once, and after how many it may end."""
-
-    kind: PassKind
-    prompts: Prompts
-    reference: list[Scores]
-    batch: int
-    looks: tuple[int, ...]
 
 
 class AccuracyCheck:
@@ -94,77 +76,39 @@ class AccuracyCheck:
         """
         expected = self._expected(reference)
         # cheapest first: a stack that claims to be exact fails by its first other token
-        greedy = _match(expected["greedy"], self._greedy(server))
-        passes: list[AccuracyPass] = []
-        for plan in self._plans(server, expected, is_whole=gate is None):
-            measured, verdict = self._measure(server, plan, gate, greedy)
-            passes.append(measured)
-            if gate is not None and verdict != "holds":
-                break
-        return self._summarise(passes, gate, greedy)
+        greedy = matching_ratio(expected["greedy"], self._greedy(server))
+        return run_passes(
+            self._plans(server, expected, is_whole=gate is None),
+            gate,
+            greedy_match_ratio=greedy,
+            task_name=None if self._successors is None else TASK,
+        )
 
     def _plans(
         self, server: ScoringServer, expected: dict[str, Any], *, is_whole: bool
-    ) -> tuple[_Plan, ...]:
+    ) -> tuple[PassPlan, ...]:
         settings = self._settings
         num_slots = int(server.resolved_config()["application.max_num_seqs"])
         batch = min(self._batch, num_slots)
         # whole batches, so that the first look has the benchmark's batch size
         num_full = -(-settings.num_first // batch) * batch
 
-        def plan(kind: PassKind, prompts: Prompts, name: str, batch: int, first: int) -> _Plan:
-            number = len(prompts.sequences)
-            looks = (number,) if is_whole or first >= number else (first, number)
-            return _Plan(kind, prompts, expected[name], batch, looks)
+        def plan(kind: PassKind, prompts: Prompts, name: str, batch: int, first: int) -> PassPlan:
+            return PassPlan(
+                kind=kind,
+                lengths=[len(sequence) for sequence in prompts.sequences],
+                batch=batch,
+                looks=looks_of(len(prompts.sequences), first, is_whole=is_whole),
+                score=lambda start, stop: prompts.score(server, start, stop, batch),
+                compare=lambda index, found: prompt_distance(
+                    expected[name][index], found, prompts.likeliest(index, self._successors)
+                ),
+            )
 
         return (
             plan("single", self._short, "short", 1, settings.num_first),
             plan("batched", self._short, "short", batch, num_full),
             plan("long", self._long, "long", 1, settings.num_long_first),
-        )
-
-    def _measure(
-        self, server: ScoringServer, plan: _Plan, gate: Gate | None, greedy: float
-    ) -> tuple[AccuracyPass, Verdict | None]:
-        """Score prompts until the gate's bounds clearly hold or clearly fail, or none are left."""
-        done: tuple[PromptDistance, ...] = ()
-        for stop in plan.looks:
-            measured = self._extended(server, plan, done, stop)
-            done = measured.prompts
-            if gate is not None:
-                part = self._summarise([measured], gate, greedy)
-                if (verdict := outlook(part, gate.of_one_pass())) is not None:
-                    return measured, verdict
-        return measured, None
-
-    def _extended(
-        self, server: ScoringServer, plan: _Plan, done: tuple[PromptDistance, ...], stop: int
-    ) -> AccuracyPass:
-        """Return a pass whose prompts up to ``stop`` are scored, of which some are done."""
-        start = len(done)
-        found = plan.prompts.score(server, start, stop, plan.batch)
-        pairs = enumerate(zip(plan.reference[start:stop], found, strict=True), start)
-        more = (
-            prompt_distance(ours, theirs, plan.prompts.likeliest(index, self._successors))
-            for index, (ours, theirs) in pairs
-        )
-        return AccuracyPass(
-            kind=plan.kind,
-            batch=min(plan.batch, stop),
-            context_tokens=max(map(len, plan.prompts.sequences[:stop])),
-            prompts=(*done, *more),
-        )
-
-    def _summarise(
-        self, passes: Sequence[AccuracyPass], gate: Gate | None, greedy: float
-    ) -> AccuracySample:
-        # every look may end a pass, so each gets its part of the miscoverage
-        alpha = _ALPHA if gate is None else gate.settings.alpha / _NUM_LOOKS
-        return summarise(
-            passes,
-            alpha=alpha,
-            greedy_match_ratio=greedy,
-            task_name=None if self._successors is None else TASK,
         )
 
     def _asked(self) -> list[Any]:
@@ -198,13 +142,3 @@ class AccuracyCheck:
 
         with ThreadPoolExecutor(_NUM_GREEDY) as pool:
             return list(pool.map(ask, self._short.sequences[:_NUM_GREEDY]))
-
-
-def _match(expected: list[list[int]], found: list[list[int]]) -> float:
-    """Return the share of equal tokens; one that is missing differs."""
-    is_equal = [
-        bool(our == their)
-        for ours, theirs in zip(expected, found, strict=True)
-        for our, their in zip_longest(ours, theirs)
-    ]
-    return sum(is_equal) / len(is_equal)

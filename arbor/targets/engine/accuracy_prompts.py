@@ -8,7 +8,7 @@ from pydantic import Field
 
 from arbor.events.types import Value
 from arbor.targets.base import FlatConfig
-from arbor.targets.engine.distance import Scores
+from arbor.targets.distance import Scores
 from arbor.targets.engine.model_folder import inspect_model
 from arbor.targets.engine.trace import build_trace
 

@@ -3,7 +3,7 @@
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from arbor.events.errors import InvalidInputError, WaitTimeoutError
@@ -14,51 +14,88 @@ _LIMIT_S = 180.0
 _LIST_VARIABLES = "import vllm.envs; print(*vllm.envs.environment_variables)"
 
 
-def installed_options(program: str = "vllm") -> frozenset[str] | None:
+def installed_options(
+    program: str = "vllm", env: Mapping[str, str] | None = None
+) -> frozenset[str] | None:
     """Return the options of ``vllm serve`` without dashes, or None when there is no such program.
+
+    Args:
+        program: the ``vllm`` to ask.
+        env: its environment; this process's own by default.
 
     Raises:
         InvalidInputError: the program cannot tell its options.
         WaitTimeoutError: the program did not answer.
     """
     path = shutil.which(program)
-    if path is None:
-        return None
+    return None if path is None else options_of((path,), env)
+
+
+def options_of(command: Sequence[str], env: Mapping[str, str] | None = None) -> frozenset[str]:
+    """Return the options of ``vllm serve`` without dashes.
+
+    Args:
+        command: words that run vLLM's command line.
+        env: its environment; this process's own by default.
+
+    Raises:
+        InvalidInputError: the program does not run or cannot tell its options.
+        WaitTimeoutError: the program did not answer.
+    """
+    name = " ".join(command)
     try:
         done = subprocess.run(
-            [path, "serve", "--help=all"],
+            [*command, "serve", "--help=all"],
             capture_output=True,
             text=True,
             timeout=_LIMIT_S,
             check=False,
+            env=env,
         )
     except subprocess.TimeoutExpired as error:
-        raise WaitTimeoutError(f"{path} serve --help=all took over {_LIMIT_S:.0f} s") from error
+        raise WaitTimeoutError(f"{name} serve --help=all took over {_LIMIT_S:.0f} s") from error
+    except OSError as error:
+        raise InvalidInputError(f"{name} does not run: {error.strerror}") from error
     options = frozenset(_OPTION.findall(done.stdout))
     if done.returncode or not options:
         last = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
-        raise InvalidInputError(f"{path} serve --help=all told no options: {last}; run it by hand")
+        raise InvalidInputError(f"{name} serve --help=all told no options: {last}; run it by hand")
     return options
 
 
 def installed_variables(program: str = "vllm") -> frozenset[str] | None:
-    """Return the environment variables that vLLM reads, or None when they cannot be told.
+    """Return the environment variables that vLLM reads, or None when they cannot be told."""
+    path = shutil.which(program)
+    interpreter = None if path is None else interpreter_of((path,))
+    return None if interpreter is None else variables_of(interpreter)
+
+
+def interpreter_of(command: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the interpreter of a program, or None when its first line does not name one.
 
     The interpreter of the program is asked: vLLM may live in an environment of its own.
+
+    Args:
+        command: words that run vLLM's command line: a script, or an interpreter with ``-m``.
     """
-    path = shutil.which(program)
-    if path is None:
-        return None
-    first = Path(path).read_bytes().partition(b"\n")[0].decode(errors="replace")
-    if not first.startswith("#!"):
-        return None
+    if len(command) > 1:
+        return (command[0],)
+    first = Path(command[0]).read_bytes().partition(b"\n")[0].decode(errors="replace")
+    return tuple(first[2:].split()) if first.startswith("#!") else None
+
+
+def variables_of(
+    interpreter: Sequence[str], env: Mapping[str, str] | None = None
+) -> frozenset[str] | None:
+    """Return the environment variables that vLLM reads, or None when they cannot be told."""
     try:
         done = subprocess.run(
-            [*first[2:].split(), "-c", _LIST_VARIABLES],
+            [*interpreter, "-c", _LIST_VARIABLES],
             capture_output=True,
             text=True,
             timeout=_LIMIT_S,
             check=False,
+            env=env,
         )
     except (subprocess.TimeoutExpired, OSError):
         return None

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arbor.core.distances import UNKNOWN
-from arbor.targets.engine.distance import prompt_distance
+from arbor.targets.distance import prompt_distance
 
 VOCABULARY = 20
 
