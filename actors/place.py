@@ -1,15 +1,15 @@
 """Where effects happen: target, workspace, blobs, folders and the host's name."""
 
 import socket
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from arbor.events.blobs import BlobStore
 from arbor.events.outcome import Crashed
 from arbor.events.types import Edit
-from arbor.targets.base import QuickTarget, Server, ServerFailedError, Target
+from arbor.targets.base import QuickTarget, ScreeningTarget, Server, ServerFailedError, Target
 from arbor.targets.workspace import Workspace
 
 
@@ -52,13 +52,39 @@ class Place:
             ServerFailedError: the server did not become ready.
             WorkspaceError: the checkout failed.
         """
+        start = self.target.serve
+        if is_quick and isinstance(self.target, QuickTarget):
+            start = self.target.serve_quickly
+        with self._run(commit, user, start) as server:
+            yield server
+
+    @contextmanager
+    def serve_for_screening(self, commit: str, user: str) -> Iterator[Server]:
+        """Check a commit out and run what plays a window of it soonest; no evidence.
+
+        Raises:
+            ServerFailedError: it did not become ready.
+            WorkspaceError: the checkout failed.
+        """
+        start = self.target.serve
+        if isinstance(self.target, ScreeningTarget):
+            start = self.target.serve_for_screening
+        elif isinstance(self.target, QuickTarget):
+            start = self.target.serve_quickly
+        with self._run(commit, user, start) as server:
+            yield server
+
+    @contextmanager
+    def _run(
+        self,
+        commit: str,
+        user: str,
+        start: Callable[[Path, Path], AbstractContextManager[Server]],
+    ) -> Iterator[Server]:
         name = f"{user}-{commit[:12]}"
         worktree = self.workspace.checkout(commit, self.directory / "worktrees" / name)
         log_path = self.directory / "logs" / f"{name}.log"
         log_path.parent.mkdir(parents=True, exist_ok=True)
-        start = self.target.serve
-        if is_quick and isinstance(self.target, QuickTarget):
-            start = self.target.serve_quickly
         with start(worktree, log_path) as server:
             yield server
 

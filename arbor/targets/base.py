@@ -159,3 +159,17 @@ class QuickTarget(Protocol):
     def serve_quickly(self, worktree: Path, log_path: Path) -> AbstractContextManager[Server]:
         """Do what ``serve`` does, sooner where that is possible."""
         ...
+
+
+@runtime_checkable
+class ScreeningTarget(Protocol):
+    """A target that can screen trials on less than a server, which starts sooner.
+
+    What is screened finds out what does not run and chooses among trials; it is never evidence.
+    """
+
+    def serve_for_screening(
+        self, worktree: Path, log_path: Path
+    ) -> AbstractContextManager[Server]:
+        """Start what plays a window of a worktree soonest; a server where nothing else can."""
+        ...
