@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 from arbor.actors.place import Place
 from arbor.events.types import Load, WindowSample
-from arbor.targets.base import STANDARD_LOAD, Server
+from arbor.targets.base import STANDARD_LOAD, CrowdedTarget, Server
 
 MAX_WINDOW_UNITS = 64
 """Longest window, in units of the target's smallest one."""
@@ -15,8 +15,9 @@ MAX_WINDOW_UNITS = 64
 class Arms:
     """A small cache of running servers by commit and slot; the oldest unused one is ended.
 
-    The incumbent stays up beside the candidate. Two servers of the same commit are told apart
-    by their slot.
+    The incumbent stays up beside the candidate where a target's memory holds both; else they are
+    started in turn, and as pairs alternate their order, one start makes a pair. Two servers of
+    the same commit are told apart by their slot.
 
     Attributes:
         is_quick: servers may be started from what a target has prepared.
@@ -24,7 +25,10 @@ class Arms:
 
     def __init__(self, place: Place, limit: int = 2) -> None:
         self._place = place
-        self._limit = limit
+        target = place.target
+        num_fitting = target.max_servers() if isinstance(target, CrowdedTarget) else limit
+        self._limit = max(1, min(num_fitting, limit))
+        self._is_kept = num_fitting > 0
         self.is_quick = False
         self._running: OrderedDict[tuple[str, str], tuple[ExitStack, Server]] = OrderedDict()
         self._unit_s: dict[str, float] = {}
@@ -107,6 +111,11 @@ class Arms:
         entry = self._running.pop((commit, slot), None)
         if entry is not None:
             entry[0].close()
+
+    def rest(self) -> None:
+        """End all servers where others need their memory between measurements."""
+        if not self._is_kept:
+            self.close()
 
     def close(self) -> None:
         """End all servers."""

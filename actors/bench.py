@@ -56,7 +56,10 @@ class Bench:
                 watching=frozenset({f"request:{asked.request_id}"}),
             )
             self._journal.catch_up()
-            Measurement(self._place, self._journal, self._arms, request, attempt_id).run()
+            try:
+                Measurement(self._place, self._journal, self._arms, request, attempt_id).run()
+            finally:
+                self._arms.rest()
 
     def close(self) -> None:
         """End all servers."""

@@ -102,6 +102,26 @@ class CategoryShare(Value):
     share_ratio: float = Field(ge=0, le=1)
 
 
+class KernelShare(Value):
+    """One kernel, or operator of a processor, of a profile."""
+
+    name: str
+    category: str
+    share_ratio: float = Field(ge=0, le=1)
+    """Part of the time of all kernels."""
+    num_calls: int = Field(ge=0)
+
+
+class PhaseShares(Value):
+    """One phase of serving in a profile."""
+
+    phase: Literal["prefill", "decode"]
+    """``prefill``: steps that prompt tokens were part of."""
+    share_ratio: float = Field(ge=0, le=1)
+    """Part of the kernels' time in all steps."""
+    shares: tuple[CategoryShare, ...]
+
+
 class Profile(Value):
     """Where the time of a serving stack goes."""
 
@@ -109,6 +129,17 @@ class Profile(Value):
     window_s: float = Field(ge=0)
     source: str
     """Tool that took the profile."""
+    idle_ratio: float | None = Field(default=None, ge=0, le=1)
+    """Part of the window in which no kernel ran: time that waits for the host."""
+    exposed_comm_ratio: float | None = Field(default=None, ge=0, le=1)
+    """Part of the window with communication and no computation beside it."""
+    num_ranks: int | None = None
+    """Devices or ranks that the figures are medians of."""
+    num_streams: int | None = None
+    """Most streams, queues or threads of a rank that worked."""
+    phases: tuple[PhaseShares, ...] = ()
+    kernels: tuple[KernelShare, ...] = ()
+    """Those that took most time, in falling order."""
 
     def share_of(self, category: str) -> float:
         """Return the share of a category; an unknown or empty one counts as all of the time."""

@@ -173,3 +173,15 @@ class ScreeningTarget(Protocol):
     ) -> AbstractContextManager[Server]:
         """Start what plays a window of a worktree soonest; a server where nothing else can."""
         ...
+
+
+@runtime_checkable
+class CrowdedTarget(Protocol):
+    """A target whose servers share memory that holds only some of them."""
+
+    def max_servers(self) -> int:
+        """Return how many servers the bench may keep up, beside one of a specialist.
+
+        With 0 it keeps one while it measures, and none afterwards.
+        """
+        ...

@@ -13,6 +13,7 @@ from arbor.targets.base import Target
 _TARGETS = {
     "engine": ("arbor.targets.engine.target", "EngineTargetConfig", "EngineTarget"),
     "landscape": ("arbor.targets.landscape", "LandscapeConfig", "LandscapeTarget"),
+    "vllm": ("arbor.targets.vllm.target", "VllmTargetConfig", "VllmTarget"),
 }
 
 

@@ -12,8 +12,7 @@ from arbor.events.types import Edit, WindowSample
 from arbor.targets.engine.process import EngineServer
 from arbor.targets.engine.target import EngineTarget, EngineTargetConfig
 from arbor.targets.engine.trace import TraceRequest, build_trace
-from arbor.targets.engine.window import measure_window
-from arbor.targets.load_window import TraceLoad
+from arbor.targets.engine.window import TraceLoad, measure_window
 from arbor.targets.workspace import Workspace
 
 VOCAB_SIZE = 512

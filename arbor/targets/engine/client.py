@@ -7,25 +7,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import aiohttp
 import numpy as np
 
+from arbor.targets.engine.trace import TraceRequest
+
 _TIMEOUT_S = 600.0
-
-
-class StreamedRequest(Protocol):
-    """What the client needs of a request."""
-
-    @property
-    def prompt(self) -> Sequence[int]:
-        """Token ids."""
-        ...
-
-    def body(self) -> dict[str, Any]:
-        """Return the JSON body of a completion that streams token ids."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -116,14 +105,10 @@ class _Stream:
             self.is_done = True
             return
         message = json.loads(event)
-        if "error" in message:
-            # some servers tell a failure inside of a stream that began well
-            self.error = f"error in the stream: {json.dumps(message['error'])[:200]}"
-            return
         if message.get("usage"):
             self.num_input = message["usage"]["prompt_tokens"]
         choices = message["choices"]
-        new = choices[0]["token_ids"] or [] if choices else []
+        new = choices[0]["token_ids"] if choices else []
         if new:
             self.arrivals.append((now_s, len(new)))
             self.tokens.extend(new)
@@ -145,7 +130,7 @@ class _Gate:
 
 
 def run_load(
-    trace: Sequence[StreamedRequest],
+    trace: Sequence[TraceRequest],
     *,
     port: int,
     host: str = "127.0.0.1",
@@ -169,7 +154,7 @@ def run_load(
 
 
 async def _play(
-    trace: Sequence[StreamedRequest], url: str, concurrency: int, limit_s: float
+    trace: Sequence[TraceRequest], url: str, concurrency: int, limit_s: float
 ) -> LoadResult:
     streams = [_Stream(len(request.prompt)) for request in trace]
     bodies = [json.dumps(request.body()).encode() for request in trace]

@@ -41,9 +41,8 @@ from arbor.targets.engine.server.errors import ModelFolderError
 from arbor.targets.engine.server.overlay import FOLDER, editable_sources
 from arbor.targets.engine.server.settings import switches
 from arbor.targets.engine.starting import EngineStarter
-from arbor.targets.engine.trace import MIXES, TraceRequest, build_trace
-from arbor.targets.engine.window import measure_window
-from arbor.targets.load_window import TraceLoad, play
+from arbor.targets.engine.trace import MIXES, build_trace
+from arbor.targets.engine.window import TraceLoad, measure_window, play
 from arbor.targets.serve_yaml import CONFIG_FILE, dump_config
 
 __all__ = ["EngineTarget", "EngineTargetConfig"]
@@ -262,7 +261,7 @@ class EngineTarget:
             self.config.check, self.model, self._successors, self.config.concurrency
         )
 
-    def _load(self, seed: int, num_requests: int, load: Load = STANDARD_LOAD) -> TraceLoad[TraceRequest]:
+    def _load(self, seed: int, num_requests: int, load: Load = STANDARD_LOAD) -> TraceLoad:
         trace = build_trace(
             seed,
             mix=MIXES[load.workload],

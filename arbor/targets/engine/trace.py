@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -99,6 +100,23 @@ def build_trace(
             )
         )
     return tuple(requests)
+
+
+def shared_prefix_tokens(trace: Sequence[TraceRequest]) -> int:
+    """Return the prompt tokens that an ideal prefix cache takes from other requests of a trace.
+
+    In sorted order every prompt shares most with its neighbour, so the sum of what neighbours
+    share is the number of tokens less the nodes of the prompts' prefix tree.
+    """
+    prompts = sorted(request.prompt for request in trace)
+    return sum(_common_prefix(first, second) for first, second in pairwise(prompts))
+
+
+def _common_prefix(first: tuple[int, ...], second: tuple[int, ...]) -> int:
+    for length, (a, b) in enumerate(zip(first, second, strict=False)):
+        if a != b:
+            return length
+    return min(len(first), len(second))
 
 
 def _walk(

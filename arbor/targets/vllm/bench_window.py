@@ -10,6 +10,9 @@ from pathlib import Path
 from arbor.events.types import WindowSample
 from arbor.targets.engine.trace import Mix
 from arbor.targets.hardware import usable_cores
+from arbor.targets.machine_counters import read_machine_counters
+from arbor.targets.processor_clock import ProcessorClock
+from arbor.targets.server_log import LogMark
 from arbor.targets.vllm.bench_result import (
     PERCENTILES,
     BadResultError,
@@ -21,7 +24,7 @@ from arbor.targets.vllm.bench_result import (
 from arbor.targets.vllm.commands import run_beside
 from arbor.targets.vllm.config import Workload
 from arbor.targets.vllm.server import VllmServer
-from arbor.targets.vllm.window import WindowWatch
+from arbor.targets.vllm.window import ServerSide
 
 _RESULT = "result.json"
 
@@ -91,7 +94,7 @@ def bench_words(server: VllmServer, load: BenchLoad, tokeniser: Path, folder: Pa
 def measure_bench_window(
     server: VllmServer,
     load: BenchLoad,
-    watch: WindowWatch,
+    side: ServerSide,
     *,
     command: Sequence[str],
     env: Mapping[str, str],
@@ -103,7 +106,7 @@ def measure_bench_window(
     Args:
         server: what is measured.
         load: what is played.
-        watch: looks at the server meanwhile.
+        side: looks at the server meanwhile.
         command: words that run vLLM's command line.
         env: environment of the client.
         tokeniser: folder with the model's tokeniser.
@@ -114,7 +117,9 @@ def measure_bench_window(
     """
     with tempfile.TemporaryDirectory(prefix="arbor-bench-") as name:
         folder = Path(name)
-        with watch:
+        log, machine = LogMark(server.child.log_path), read_machine_counters()
+        with side:
+            clock = ProcessorClock(server.child)
             ran = run_beside(
                 [*command, *bench_words(server, load, tokeniser, folder)],
                 env,
@@ -123,6 +128,8 @@ def measure_bench_window(
                 limit_s=load.limit_s,
                 server=server.child,
             )
+            server_cpu_s, foreign = clock.read()
+        passed = read_machine_counters().since(machine)
         try:
             result = read_result(folder / _RESULT)
         except BadResultError as error:
@@ -137,13 +144,18 @@ def measure_bench_window(
     if not load.workload.length_spread:
         num_output = max(round(load.workload.output_tokens * load.mix.output_ratio), 2)
         fields["num_planned_output_tokens"] = num_output * load.num_requests
-    own_share = ran.cpu_s / max(ran.wall_s * len(usable_cores()), 1e-9)
     texts = result.get("generated_texts")
     if is_batch_invariant and isinstance(texts, list):
         fields["output_digest"] = hashlib.sha256(json.dumps(texts).encode()).hexdigest()
-    return WindowSample(
-        **fields,
-        **watch.fields(int(result["completed"]), own_share),
-        client_cpu_s=None,
-        seed=load.seed,
-    )
+    logged = log.read()
+    # the client is no foreign load
+    own = ran.cpu_s / max(ran.wall_s * len(usable_cores()), 1e-9)
+    fields |= {
+        "server_cpu_s": server_cpu_s,
+        "foreign_cpu_ratio": max(foreign - own, 0.0),
+        "num_compilations": logged.num_compilations,
+        "num_log_warnings": logged.num_warnings,
+        "num_throttlings": passed.num_throttlings,
+        "energy_j": passed.energy_j,
+    }
+    return WindowSample(**{**fields, **side.fields(fields["num_completed"])}, seed=load.seed)

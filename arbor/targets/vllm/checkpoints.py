@@ -28,8 +28,10 @@ class Checkpoint(Value):
     cost_s: float = Field(default=300.0, gt=0)
 
 
-def checkpoint_actions(checkpoints: Sequence[Checkpoint]) -> tuple[ActionTemplate, ...]:
-    """Return an action for each checkpoint; each rules the others out by its own key."""
+def checkpoint_actions(
+    checkpoints: Sequence[Checkpoint], cost_ratio: float
+) -> tuple[ActionTemplate, ...]:
+    """Return an action for each checkpoint; costs are multiplied by ``cost_ratio``."""
     return tuple(
         ActionTemplate(
             template_id=f"checkpoint_{checkpoint.name}",
@@ -41,7 +43,7 @@ def checkpoint_actions(checkpoints: Sequence[Checkpoint]) -> tuple[ActionTemplat
             prior_speedup_ratio=checkpoint.prior_speedup_ratio,
             prior_accuracy_risk_ratio=RISK_RATIOS[checkpoint.accuracy_risk],
             prior_crash_risk_ratio=RISK_RATIOS[checkpoint.crash_risk],
-            cost_s=checkpoint.cost_s,
+            cost_s=checkpoint.cost_s * cost_ratio,
             is_exact=False,
             witness=Witness(kind="config"),
         )

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from arbor.events.types import Scalar, Value
-from arbor.targets.vllm.entry import ModelTrait
+from arbor.targets.vllm.entry import DeviceKind, ModelTrait
 
 Client = Literal["builtin", "bench"]
 
@@ -101,10 +101,17 @@ class VllmTargetConfig(Value):
     """Options of the baseline without dashes, as in ``max-model-len: 4096``."""
     env: dict[str, str] = Field(default_factory=dict)
     """Variables of the baseline."""
+    device: DeviceKind | None = None
+    """What the machine must have; whatever it has when not given."""
     traits: tuple[ModelTrait, ...] = ()
     """What config.json does not tell of the model."""
     actions: tuple[str, ...] = ()
     """Entries of the catalog to try; all that apply when empty."""
+    checkpoints: tuple[Checkpoint, ...] = ()
+    """Other forms of the model, each an action."""
+    screening: Literal["server", "in_process"] = "server"
+    """Where specialists try what they propose. An engine inside one process starts sooner on a
+    processor; what acts on threads or on the front end is tried on a server all the same."""
     workload: Workload = Workload()
     client: Client = "builtin"
     """Who plays windows: Arbor, or ``vllm bench serve``, which starts slowly."""
@@ -116,8 +123,8 @@ class VllmTargetConfig(Value):
     check: CheckSettings = CheckSettings()
     lm_eval: LmEvalSettings | None = None
     servers_per_device: int = Field(default=3, ge=1)
-    """Servers that have to fit beside each other: two arms, and one of a specialist or of a
-    profile. With one or two, arms of a comparison are started in turn."""
+    """Servers that have to fit beside each other on the accelerators: two arms, and one of a
+    specialist or of a profile. With one or two, the arms of a comparison are started in turn."""
     max_foreign_memory_bytes: int = Field(default=2**30, ge=0)
     """Memory of an accelerator that others may hold when a server is started."""
     profile_requests: int | None = Field(default=None, ge=1)

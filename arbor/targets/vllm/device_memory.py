@@ -1,6 +1,5 @@
 """Memory of accelerators before a server's start and after its end: left to us, and given back."""
 
-import os
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -10,21 +9,6 @@ from arbor.targets.hardware.reading import Reader
 
 _GIB = 2**30
 _PAUSE_S = 0.5
-_MASKS = ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
-
-
-def visible_devices(all_devices: Collection[int], env: Mapping[str, str]) -> frozenset[int]:
-    """Return the devices that a mask leaves to this process; all when a mask has no numbers.
-
-    Args:
-        all_devices: numbers of the devices of the machine.
-        env: environment of this process.
-    """
-    for name in _MASKS:
-        words = [word.strip() for word in env.get(name, "").split(",") if word.strip()]
-        if words and all(word.isdigit() for word in words):
-            return frozenset(int(word) for word in words) & frozenset(all_devices)
-    return frozenset(all_devices)
 
 
 @dataclass
@@ -113,8 +97,3 @@ class DeviceMemory:
             for reading in self.read().devices
             if reading.index in self.devices and reading.memory_used_bytes is not None
         }
-
-
-def own_environment() -> Mapping[str, str]:
-    """Return this process's environment, whose masks the servers inherit."""
-    return os.environ

@@ -28,12 +28,19 @@ class CompletionRequest:
         max_tokens: tokens of the answer.
         model: name that the server serves under.
         salt: keeps prefixes of other windows out of the prefix cache.
+        temperature: of the sampler; 0 is greedy.
     """
 
     prompt: tuple[int, ...]
     max_tokens: int
     model: str
     salt: str
+    temperature: float = 0.0
+
+    @property
+    def num_prompt_tokens(self) -> int:
+        """Length of the prompt."""
+        return len(self.prompt)
 
     def body(self) -> dict[str, Any]:
         """Return the JSON body."""
@@ -41,7 +48,7 @@ class CompletionRequest:
             "model": self.model,
             "prompt": list(self.prompt),
             "max_tokens": self.max_tokens,
-            "temperature": 0.0,
+            "temperature": self.temperature,
             "ignore_eos": True,
             "stream": True,
             "stream_options": {"include_usage": True},

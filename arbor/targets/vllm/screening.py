@@ -18,6 +18,7 @@ from arbor.targets.serve_yaml import CONFIG_FILE, load_config
 from arbor.targets.vllm.arguments import MODEL_KEY, BadOptionError, command_line
 from arbor.targets.vllm.config import VllmTargetConfig
 from arbor.targets.vllm.installation import Installation
+from arbor.targets.vllm.installed import interpreter_of
 from arbor.targets.vllm.requests import CompletionRequest
 from arbor.targets.vllm.starting import HOST, read_worktree
 
@@ -57,7 +58,12 @@ class ScreeningServer(HttpServer):
         port: where it listens.
         request_limit_s: limit of an answer that says how it is.
         config: of ``serve.yaml``.
+
+    Attributes:
+        name: of the model, in requests.
     """
+
+    name = "screened"
 
     def __init__(
         self, child: ChildProcess, port: int, request_limit_s: float, config: Mapping[str, Scalar]
@@ -76,6 +82,22 @@ class ScreeningServer(HttpServer):
     def resolved_config(self) -> dict[str, Scalar]:
         """Return what was asked for: a worker proves nothing."""
         return dict(self._config)
+
+    def tokens(self, text: str) -> list[int]:
+        """Return a text in the model's tokens.
+
+        Raises:
+            ServerFailedError: the worker failed.
+        """
+        return [int(t) for t in self.ask("screening", "POST", "/tokenise", {"text": text})]
+
+    def max_model_len(self, phase: str) -> int | None:
+        """Return the longest sequence that the worker takes.
+
+        Raises:
+            ServerFailedError: the worker does not answer.
+        """
+        return int(self.ask(phase, "GET", "/health")["max_model_len"])
 
     def window(
         self, requests: Sequence[CompletionRequest], concurrency: int, seed: int, limit_s: float
@@ -128,13 +150,22 @@ def _mean_ms(seconds: Sequence[float]) -> float | None:
     return statistics.fmean(seconds) * 1e3 if seconds else None
 
 
+def can_show(worktree: Path, baseline: Mapping[str, Scalar]) -> bool:
+    """Return whether a worker runs all of a worktree's changes to the baseline."""
+    try:
+        config = load_config((worktree / CONFIG_FILE).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, InvalidInputError):
+        # the server's start says what is wrong
+        return False
+    return all(config.get(key) == baseline.get(key) for key in UNSEEN_IN_PROCESS)
+
+
 class ScreeningStarter:
     """Knows a worker's command line.
 
     Args:
         config: limits.
         installation: the vLLM that it runs on.
-        interpreter: of that vLLM's environment.
         environment: returns a server's environment for a configuration.
         choose_port: returns a port that is free on a host.
     """
@@ -143,24 +174,13 @@ class ScreeningStarter:
         self,
         config: VllmTargetConfig,
         installation: Installation,
-        interpreter: str,
         environment: Callable[[Mapping[str, Scalar]], dict[str, str]],
         choose_port: Callable[[str], int],
     ) -> None:
         self._config = config
         self._installation = installation
-        self._interpreter = interpreter
         self._environment = environment
         self._choose_port = choose_port
-
-    def can_show(self, worktree: Path, baseline: Mapping[str, Scalar]) -> bool:
-        """Return whether a worker runs all of a worktree's changes to the baseline."""
-        try:
-            config = load_config((worktree / CONFIG_FILE).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, InvalidInputError):
-            # the server's start says what is wrong
-            return False
-        return all(config.get(key) == baseline.get(key) for key in UNSEEN_IN_PROCESS)
 
     @contextmanager
     def start(self, worktree: Path, log_path: Path) -> Iterator[ScreeningServer]:
@@ -180,10 +200,13 @@ class ScreeningStarter:
             env = self._environment(config)
         except (BadOptionError, InvalidInputError) as error:
             raise ServerFailedError("start", str(error)) from error
+        interpreter = interpreter_of(self._installation.command)
+        if interpreter is None:
+            raise ServerFailedError("start", "the vllm program does not name its interpreter")
         model = str(config.get(MODEL_KEY, self._config.model))
         port = self._choose_port(HOST)
         child = ChildProcess(
-            [self._interpreter, "-P", os.fspath(WORKER), str(port), model, *words],
+            [*interpreter, "-P", os.fspath(WORKER), str(port), model, *words],
             {**env, **ENVIRONMENT},
             worktree,
             log_path,

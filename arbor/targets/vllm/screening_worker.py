@@ -98,6 +98,16 @@ class InProcessEngine:
             ])
         return scores
 
+    def tokenise(self, text: str) -> list[int]:
+        """Return a text in the model's tokens, with nothing added."""
+        tokens: list[int] = self._engine.get_tokenizer().encode(text, add_special_tokens=False)
+        return tokens
+
+    def max_model_len(self) -> int:
+        """Return the longest sequence that is taken."""
+        length: int = self._engine.model_config.max_model_len
+        return length
+
     def _add(self, prompt: list[int], parameters: Any) -> str:
         self._num_requests += 1
         name = str(self._num_requests)
@@ -111,12 +121,16 @@ def handler_of(engine: InProcessEngine) -> type[BaseHTTPRequestHandler]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self._answer({"pid": os.getpid()})
+            self._answer({"pid": os.getpid(), "max_model_len": engine.max_model_len()})
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            work = {"/play": engine.play, "/score": engine.score}[self.path]
-            self._answer(work(**body))
+            work = {
+                "/play": engine.play,
+                "/score": engine.score,
+                "/tokenise": engine.tokenise,
+            }
+            self._answer(work[self.path](**body))
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
             """Say nothing: the log is the engine's."""

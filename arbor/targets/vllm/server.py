@@ -80,6 +80,19 @@ class VllmServer(HttpServer):
         told = self.ask(phase, "GET", "/version")
         return str(told.get("version", "")) if isinstance(told, dict) else ""
 
+    def tokens(self, text: str) -> list[int]:
+        """Return a text in the model's tokens.
+
+        Raises:
+            ServerFailedError: the server does not answer, or not with tokens.
+        """
+        body = {"model": self.name, "prompt": text, "add_special_tokens": False}
+        told = self.ask("start", "POST", "/tokenize", body)
+        try:
+            return [int(token) for token in told["tokens"]]
+        except (KeyError, TypeError, ValueError) as error:
+            raise self.failure("start", f"/tokenize gave no tokens: {error}") from error
+
     def max_model_len(self, phase: str) -> int | None:
         """Return the longest sequence that the server takes; None when it does not tell.
 

@@ -1,18 +1,13 @@
 """One window that Arbor's own client plays, with everything that guardrails read."""
 
-import hashlib
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from typing import Any
+from collections.abc import Collection, Mapping
+from types import TracebackType
+from typing import Any, Self
 
 from arbor.events.types import Counter, Scalar, WindowSample
-from arbor.targets.engine.client import LoadResult
 from arbor.targets.hardware.reading import Reader
 from arbor.targets.hardware.telemetry import Telemetry
-from arbor.targets.load_window import TraceLoad, latency_fields, play, work_fields
-from arbor.targets.machine_counters import read_machine_counters
-from arbor.targets.processor_clock import ProcessorClock
-from arbor.targets.server_log import LogMark
+from arbor.targets.load_window import RequestLoad, observe
 from arbor.targets.vllm.metrics import (
     FINISHED,
     LATENCY,
@@ -23,7 +18,6 @@ from arbor.targets.vllm.metrics import (
     mean_ms,
     whole,
 )
-from arbor.targets.vllm.requests import CompletionRequest
 from arbor.targets.vllm.server import VllmServer
 
 _SETTLE_TRIES = 20
@@ -39,80 +33,64 @@ _DEBUG_VARIABLES: Mapping[str, frozenset[str]] = {
 _DEBUG_ALWAYS = ("HSA_TOOLS_LIB", "ROCPROFILER_REGISTER_FORCE_LOAD")
 
 
-class WindowWatch:
-    """Looks at a server and its machine from before a window to after it.
+class ServerSide:
+    """What a server counts and the accelerators show from before a window to after it.
 
     A context manager: what is played goes inside; ``fields`` tells afterwards.
 
     Args:
         server: the server.
         read: looks at the accelerators' sensors.
-        devices: numbers of the accelerators in use; the processor's own counters when none.
+        devices: numbers of the accelerators in use.
     """
 
-    def __init__(self, server: VllmServer, read: Reader, devices: Sequence[int]) -> None:
+    def __init__(self, server: VllmServer, read: Reader, devices: Collection[int]) -> None:
         self._server = server
-        self._log = LogMark(server.child.log_path)
         self._before: Mapping[str, float] = {}
         self._telemetry = Telemetry(read, devices) if devices else None
-        self._stack = ExitStack()
-        self._cpu: tuple[float, float] = (0.0, 0.0)
-        self._machine: dict[str, float | int | None] = {}
 
-    def __enter__(self) -> "WindowWatch":
+    def __enter__(self) -> Self:
         """Begin to look.
 
         Raises:
             ServerFailedError: the server does not answer.
         """
         self._before = self._server.counters("benchmark")
-        self._machine_before = read_machine_counters()
         if self._telemetry is not None:
-            self._stack.enter_context(self._telemetry)
-        self._clock = ProcessorClock(self._server.child)
+            self._telemetry.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """End looking."""
-        self._cpu = self._clock.read()
-        self._stack.close()
         if self._telemetry is not None:
-            self._machine = self._telemetry.result().window_fields()
-        else:
-            machine = read_machine_counters().since(self._machine_before)
-            self._machine = {
-                "num_throttlings": machine.num_throttlings,
-                "energy_j": machine.energy_j,
-            }
+            self._telemetry.__exit__(kind, error, trace)
 
-    def fields(self, num_completed: int, foreign_offset_s: float = 0.0) -> dict[str, Any]:
-        """Return the fields that the server and the machine tell.
+    def fields(self, num_completed: int) -> dict[str, Any]:
+        """Return the fields that the server and its accelerators tell.
 
         Args:
             num_completed: requests that ended well at the client; the server may count later.
-            foreign_offset_s: processor seconds of a client that is a program of its own, per
-                second of the cores: not foreign load.
 
         Raises:
             ServerFailedError: the server does not answer.
         """
         grown = self._settled(num_completed)
-        logged = self._log.read()
-        server_cpu_s, foreign = self._cpu
+        devices = {} if self._telemetry is None else self._telemetry.result().window_fields()
         return {
             "num_served_requests": whole(grown, *FINISHED),
             "num_served_output_tokens": whole(grown, OUTPUT_TOKENS),
             "server_e2e_ms_mean": mean_ms(grown, LATENCY),
             "num_preemptions": whole(grown, PREEMPTIONS),
             "num_reused_input_tokens": whole(grown, PREFIX_HITS),
-            "num_compilations": logged.num_compilations,
-            "num_log_warnings": logged.num_warnings,
             "is_code_cached": self._server.log.is_code_cached,
             "debug_switches": debug_switches(self._server.config),
-            "server_cpu_s": server_cpu_s,
-            "foreign_cpu_ratio": max(foreign - foreign_offset_s, 0.0),
             "counters": tuple(Counter(key=k, value=v) for k, v in sorted(grown.items())),
-            **self._machine,
+            **devices,
         }
 
     def _settled(self, num_completed: int) -> dict[str, float]:
@@ -130,36 +108,29 @@ class WindowWatch:
 
 def measure_window(
     server: VllmServer,
-    load: TraceLoad[CompletionRequest],
+    load: RequestLoad,
     seed: int,
-    watch: WindowWatch,
+    side: ServerSide,
     *,
     is_batch_invariant: bool,
 ) -> WindowSample:
-    """Play a load and return all that was seen, on both sides.
+    """Play a load with Arbor's own client and return all that was seen, on both sides.
 
     Args:
         server: the server.
         load: what is played.
         seed: seed of its prompts.
-        watch: looks at the server meanwhile.
+        side: looks at the server meanwhile.
         is_batch_invariant: tokens do not depend on the batch, so their digest means something.
 
     Raises:
         ServerFailedError: the server failed, hung, or completed nothing.
     """
-    with watch:
-        result = play(server, "benchmark", load)
-    return WindowSample(
-        duration_s=result.duration_s,
-        throughput_tok_s=result.output_throughput_tok_s,
-        **work_fields(load, result),
-        **latency_fields(result),
-        **watch.fields(result.completed),
-        client_cpu_s=result.client_cpu_s,
-        output_digest=_digest(result) if is_batch_invariant else "",
-        seed=seed,
-    )
+    with side:
+        seen = observe(server, load)
+    if not is_batch_invariant:
+        seen["output_digest"] = ""
+    return WindowSample(**{**seen, **side.fields(seen["num_completed"])}, seed=seed)
 
 
 def debug_switches(config: Mapping[str, Scalar]) -> tuple[str, ...]:
@@ -171,7 +142,3 @@ def debug_switches(config: Mapping[str, Scalar]) -> tuple[str, ...]:
     ]
     found += [name for name in _DEBUG_ALWAYS if config.get(f"env.{name}")]
     return tuple(found)
-
-
-def _digest(result: LoadResult) -> str:
-    return hashlib.sha256(" ".join(result.token_digests).encode()).hexdigest()

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from arbor.targets.engine.trace import SHARED_PREFIX_TOKENS, build_trace
-from arbor.targets.load_window import shared_tokens
+from arbor.targets.engine.trace import SHARED_PREFIX_TOKENS, build_trace, shared_prefix_tokens
 
 
 def test_a_seed_repeats_and_seeds_differ_in_tokens_only() -> None:
@@ -61,10 +60,11 @@ def test_the_shared_tokens_are_those_of_an_ideal_cache() -> None:
     for _ in range(20):
         prompts = [tuple(stream.choices((1, 2), k=stream.randint(1, 6))) for _ in range(8)]
         nodes = {prompt[:length] for prompt in prompts for length in range(1, len(prompt) + 1)}
-        assert shared_tokens(prompts) == sum(map(len, prompts)) - len(nodes)
+        trace = [dataclasses.replace(base, prompt=prompt) for prompt in prompts]
+        assert shared_prefix_tokens(trace) == sum(map(len, prompts)) - len(nodes)
 
 
 def test_two_thirds_share_the_prefix() -> None:
-    shared = shared_tokens(r.prompt for r in build_trace(0, num_requests=24))
+    shared = shared_prefix_tokens(build_trace(0, num_requests=24))
     assert 15 * SHARED_PREFIX_TOKENS <= shared < 15 * SHARED_PREFIX_TOKENS + 24
-    assert shared_tokens(()) == 0
+    assert shared_prefix_tokens(()) == 0

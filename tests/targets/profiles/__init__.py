@@ -1,0 +1,1 @@
+"""Tests of profiles from the files of profilers."""
