@@ -58,6 +58,10 @@ class Place:
         with self._run(commit, user, start) as server:
             yield server
 
+    def has_smoke_test(self) -> bool:
+        """Return whether a specialist starts what it proposes though nothing is to be chosen."""
+        return not isinstance(self.target, ScreeningTarget) or self.target.has_smoke_test()
+
     @contextmanager
     def serve_for_screening(self, commit: str, user: str) -> Iterator[Server]:
         """Check a commit out and run what plays a window of it soonest; no evidence.

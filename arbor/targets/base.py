@@ -168,6 +168,13 @@ class ScreeningTarget(Protocol):
     What is screened finds out what does not run and chooses among trials; it is never evidence.
     """
 
+    def has_smoke_test(self) -> bool:
+        """Return whether what has no numbers to search is started before it is proposed.
+
+        Where starts take minutes, that of the bench is soon enough to see it fail.
+        """
+        ...
+
     def serve_for_screening(
         self, worktree: Path, log_path: Path
     ) -> AbstractContextManager[Server]:

@@ -109,9 +109,13 @@ class VllmTargetConfig(Value):
     """Entries of the catalog to try; all that apply when empty."""
     checkpoints: tuple[Checkpoint, ...] = ()
     """Other forms of the model, each an action."""
-    screening: Literal["server", "in_process"] = "server"
+    own_actions: tuple[OwnAction, ...] = ()
+    """Further actions, which the catalog does not have."""
+    screening: Literal["server", "in_process", "none"] = "server"
     """Where specialists try what they propose. An engine inside one process starts sooner on a
-    processor; what acts on threads or on the front end is tried on a server all the same."""
+    processor; what acts on threads or on the front end is tried on a server all the same. With
+    ``none`` an action without numbers to search is proposed untried, for servers that start
+    slowly: the bench sees whether it runs."""
     workload: Workload = Workload()
     client: Client = "builtin"
     """Who plays windows: Arbor, or ``vllm bench serve``, which starts slowly."""

@@ -35,6 +35,7 @@ from arbor.targets.vllm.device_memory import DeviceMemory
 from arbor.targets.vllm.devices import Devices, find_devices
 from arbor.targets.vllm.installation import Installation, find_installation
 from arbor.targets.vllm.model_facts import Model, has_tokeniser, read_model
+from arbor.targets.vllm.own_actions import own_templates
 from arbor.targets.vllm.profiling import profile_under, profiler_words, trace_folder
 from arbor.targets.vllm.screening import ScreeningServer, ScreeningStarter, can_show
 from arbor.targets.vllm.server import VllmServer
@@ -162,7 +163,10 @@ class VllmTarget:
         found = vllm_actions(
             self.config, hardware, self.model.facts, self.installation, self.baseline_config()
         )
-        return (*checkpoint_actions(self.config.checkpoints, self.config.cost_ratio), *found)
+        cost_ratio = self.config.cost_ratio
+        found = (*checkpoint_actions(self.config.checkpoints, cost_ratio), *found)
+        taken = {action.template_id for action in found}
+        return (*own_templates(self.config.own_actions, taken, cost_ratio), *found)
 
     def serve(self, worktree: Path, log_path: Path) -> AbstractContextManager[VllmServer]:
         """Start vLLM with the ``serve.yaml`` of a worktree.
@@ -173,6 +177,10 @@ class VllmTarget:
                 was not ready in time.
         """
         return self._starter.start(worktree, log_path)
+
+    def has_smoke_test(self) -> bool:
+        """Return whether what has no numbers to search is started before it is proposed."""
+        return self.config.screening != "none"
 
     def serve_for_screening(
         self, worktree: Path, log_path: Path
