@@ -23,7 +23,7 @@ import yaml
 from table import Row, at_least, publish
 from transformers import LlamaForCausalLM
 
-from arbor.targets.engine.client import run_load
+from arbor.targets.openai_client import run_load
 from arbor.targets.engine.model_folder import create_synthetic_model, planted_successors
 from arbor.targets.engine.server.engine import Engine
 from arbor.targets.engine.server.sequence import SamplingParameters

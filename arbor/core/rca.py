@@ -46,6 +46,12 @@ _RULES = (
         "start again on another port",
     ),
     _Rule(
+        "device_busy",
+        "environment",
+        r"device is busy: others hold memory|Free memory on device .* is less than desired",
+        "end what else runs on the device, or let fewer servers share it",
+    ),
+    _Rule(
         "disk_full",
         "environment",
         r"no space left on device|disk quota exceeded|ENOSPC",
@@ -119,6 +125,14 @@ _RULES = (
     ),
 )
 
+_TOO_LATE = (
+    "did not become ready",
+    "was not ready within",
+    "was not answered within",
+    "did not end within",
+    "timed out",
+)
+
 _SIGNALS: dict[int, tuple[str, Group, str]] = {
     4: ("illegal_instruction", "idea", "the code was built for another processor"),
     6: ("abort", "idea", "treat the combination as broken"),
@@ -139,6 +153,6 @@ def diagnose(crash: Crashed) -> Diagnosis:
     if crash.signal in _SIGNALS:
         cause, group, remedy = _SIGNALS[crash.signal]
         return Diagnosis(cause, group, 0.6, remedy, (f"ended by signal {crash.signal}",))
-    if "did not become ready" in crash.message or "timed out" in crash.message:
+    if any(words in crash.message for words in _TOO_LATE):
         return Diagnosis("timeout", "idea", 0.6, "leave out what takes so long", (crash.message,))
     return Diagnosis("unknown", "unknown", 0.0, "look at the log", lines[-3:])

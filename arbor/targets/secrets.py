@@ -5,28 +5,26 @@ import re
 from collections.abc import Iterable
 
 # TOKENIZERS_PARALLELISM, VLLM_USE_FASTOKENS and ..._TOKEN_THRESHOLD are no secrets
-_SECRET_NAME = re.compile(
-    r"KEY|SECRET|PASSWORD|TOKEN(?!IZER|S|_THRESHOLD)", re.IGNORECASE
-)
+_SECRET_NAME = re.compile(r"KEY|SECRET|PASSWORD|TOKEN(?!IZER|S|_THRESHOLD)", re.IGNORECASE)
 _MIN_LENGTH = 8
 _HIDDEN = "***"
 
 _NAMED = r"(?:hf_token|hugging_?face_hub_token|\w*api[_-]?key|\w*secret\w*|\w*password)"
 _PATTERNS = (
-    # Authorization: Bearer abc, 'authorization': 'Basic abc'
+    # the header, in a request or in a printed dictionary
     re.compile(
         r"(?P<kept>authorization['\"]?\s*[:=]\s*['\"]?(?:bearer|basic)?\s*)[^\s'\",}]+",
         re.IGNORECASE,
     ),
     re.compile(r"(?P<kept>\bbearer\s+)[\w.~+/=-]{8,}", re.IGNORECASE),
-    # HF_TOKEN=abc, 'api_key': 'abc', 'api_key': ['abc'], --api-key abc
+    # a variable, an entry of a printed dictionary, or an option with its value
     re.compile(
         rf"(?P<kept>\b{_NAMED}['\"]?\s*(?:[:=]\s*|\s))(?!None\b)\[?['\"]?[^\s'\",}}\]]+",
         re.IGNORECASE,
     ),
     # by their looks: Hugging Face, OpenAI and AWS
     re.compile(r"(?P<kept>\b)(?:hf_[A-Za-z0-9]{16,}|sk-[\w-]{16,}|AKIA[A-Z0-9]{16})\b"),
-    # user:password@host
+    # in an address, before the host
     re.compile(r"(?P<kept>://[^\s/:@]+:)[^\s/@]+(?=@)"),
 )
 

@@ -199,10 +199,7 @@ def keep_campaign() -> None:
 
 def _begin(budget: str | None) -> None:
     is_begun = (CAMPAIGN / "log").exists()
-    if is_begun:
-        words = ["resume", str(CAMPAIGN)]
-    else:
-        words = ["run", CONFIG, "--dir", str(CAMPAIGN)]
+    words = ["resume", str(CAMPAIGN)] if is_begun else ["run", CONFIG, "--dir", str(CAMPAIGN)]
     words += ["--budget", budget] if budget else []
     with (HOME / "campaign.log").open("ab") as log:
         # a session of its own outlives the call that began it

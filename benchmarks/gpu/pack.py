@@ -17,7 +17,7 @@ from pathlib import Path
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 PYTHON = "3.12"
 GLIBC_MINORS = (39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 28, 27, 26, 24, 17, 12, 5)
-"""pip takes a platform by its exact name, so every one that the machine's libc 2.39 runs is named."""
+"""pip takes a platform by its exact name: all that the machine's libc 2.39 runs are named."""
 ARCHIVE = "site.tar.xz"
 MANIFEST = "parts.json"
 UNWANTED = (
@@ -89,9 +89,7 @@ def compress(folder: Path, part_bytes: int) -> list[Path]:
     # as root owns it there, whoever packed
     tar_words = ["tar", "--create", "--owner=0", "--group=0", "--sort=name", "-C", str(folder)]
     tar = subprocess.Popen([*tar_words, "site"], stdout=subprocess.PIPE)
-    xz = subprocess.Popen(
-        ["xz", "--threads=0", "-4"], stdin=tar.stdout, stdout=subprocess.PIPE
-    )
+    xz = subprocess.Popen(["xz", "--threads=0", "-4"], stdin=tar.stdout, stdout=subprocess.PIPE)
     if tar.stdout is None or xz.stdout is None:
         raise PackingFailedError("tar and xz have no pipes")
     tar.stdout.close()

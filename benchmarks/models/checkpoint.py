@@ -11,7 +11,7 @@ from torch import Tensor
 
 from benchmarks.models.bigrams import count_pairs, make_ends, perplexity
 from benchmarks.models.corpus import library_texts, save_tokenizer, train_tokenizer
-from benchmarks.models.layers import layer_tensors
+from benchmarks.models.layers import DEPTH_SHARE, SHARPNESS, layer_tensors
 from benchmarks.models.shapes import Shape
 
 SHARD_BYTES = 4 * 2**30
@@ -130,7 +130,8 @@ def make_model(shape: Shape, folder: Path, seed: int, device: str = "cpu") -> di
 
 def stamp_of(shape: Shape, seed: int) -> dict[str, object]:
     """Return what a model is made from."""
-    return {"shape": shape.name, "config": shape.config(), "seed": seed}
+    layers = {"depth_share": DEPTH_SHARE, "sharpness": SHARPNESS}
+    return {"shape": shape.name, "config": shape.config(), "layers": layers, "seed": seed}
 
 
 def _encode(tokenizer: Tokenizer, texts: list[str]) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from benchmarks.models.shapes import Shape
 
-DEPTH_SHARE = 0.5
+DEPTH_SHARE = 0.25
 SHARPNESS = 1.5
 """Deviation of queries and keys; scores of attention then deviate by its square."""
 _GATED_SD = 0.6

@@ -14,12 +14,17 @@ from typing import Any
 PROGRAM = Path(__file__)
 
 
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     """Serve until the end."""
     flag, worker, port, model, *words = sys.argv[1:]
     options = dict(word.removeprefix("--").split("=", 1) for word in words if "=" in word)
-    print(f"{flag} {Path(worker).name} {Path(model).name} {sorted(options.items())}", flush=True)
-    print("environment", {k: v for k, v in os.environ.items() if k.startswith(("OMP", "VLLM"))})
+    _say(f"{flag} {Path(worker).name} {Path(model).name} {sorted(options.items())}")
+    _say(str({k: v for k, v in os.environ.items() if k.startswith(("OMP", "VLLM"))}))
     if options.get("seed") == "13":
         sys.exit("ValueError: thirteen is no seed")
     speed_tok_s = 100.0 * int(options.get("max-num-seqs", 64))
@@ -34,7 +39,7 @@ def main() -> None:
                 self._answer([ord(letter) % 100 for letter in body["text"]])
                 return
             if options.get("seed") == "14":
-                print("RuntimeError: fourteen", flush=True)
+                _say("RuntimeError: fourteen")
                 os._exit(1)
             num_tokens = sum(body["output_tokens"])
             duration_s = num_tokens / speed_tok_s

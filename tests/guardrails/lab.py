@@ -12,7 +12,8 @@ from arbor.events.types import Edit, WindowSample
 from arbor.targets.engine.process import EngineServer
 from arbor.targets.engine.target import EngineTarget, EngineTargetConfig
 from arbor.targets.engine.trace import TraceRequest, build_trace
-from arbor.targets.engine.window import TraceLoad, measure_window
+from arbor.targets.engine.window import measure_window
+from arbor.targets.load_window import RequestLoad
 from arbor.targets.workspace import Workspace
 
 VOCAB_SIZE = 512
@@ -83,8 +84,9 @@ class Lab:
         """Play a window now."""
         if is_reset:
             server.ask("benchmark", "POST", "/reset")
-        load = TraceLoad(trace or self.trace(seed), concurrency, 120.0, request_limit_s)
-        return measure_window(server, load, seed)
+        requests = trace or self.trace(seed)
+        load = RequestLoad(requests, concurrency, 120.0, request_limit_s)
+        return measure_window(server, requests, load, seed)
 
 
 def quiet(play: Callable[[], WindowSample]) -> WindowSample:

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from functools import cached_property
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -41,8 +40,9 @@ from arbor.targets.engine.server.errors import ModelFolderError
 from arbor.targets.engine.server.overlay import FOLDER, editable_sources
 from arbor.targets.engine.server.settings import switches
 from arbor.targets.engine.starting import EngineStarter
-from arbor.targets.engine.trace import MIXES, build_trace
-from arbor.targets.engine.window import TraceLoad, measure_window, play
+from arbor.targets.engine.trace import MIXES, TraceRequest, build_trace
+from arbor.targets.engine.window import measure_window
+from arbor.targets.load_window import RequestLoad, play
 from arbor.targets.serve_yaml import CONFIG_FILE, dump_config
 
 __all__ = ["EngineTarget", "EngineTargetConfig"]
@@ -178,9 +178,8 @@ class EngineTarget:
         own = _own(server)
         started_s = time.monotonic()
         for number in range(_WARMUP_LOADS):
-            load = self._load(seed + number, self.config.concurrency)
-            shortened = [request.shortened(_WARMUP_PART) for request in load.trace]
-            play(own, "start", replace(load, trace=shortened))
+            trace = self._trace(seed + number, self.config.concurrency)
+            play(own, "start", self._load([r.shortened(_WARMUP_PART) for r in trace]))
             if time.monotonic() - started_s > _WARMUP_S:
                 return
 
@@ -193,7 +192,7 @@ class EngineTarget:
         own = _own(server)
         own.ask("profile", "POST", "/reset")
         own.ask("profile", "POST", "/profile/start")
-        play(own, "profile", self._load(seed, self.config.num_requests))
+        play(own, "profile", self._load(self._trace(seed, self.config.num_requests)))
         profile = own.ask("profile", "POST", "/profile/stop")
         return Profile(
             shares=tuple(
@@ -218,7 +217,8 @@ class EngineTarget:
         """
         own = _own(server)
         own.ask("benchmark", "POST", "/reset")
-        return measure_window(own, self._load(seed, num_requests, load), seed)
+        trace = self._trace(seed, num_requests, load.workload)
+        return measure_window(own, trace, self._load(trace, load.concurrency), seed)
 
     def reference(self, server: Server) -> bytes:
         """Return the server's scores, one sequence at a time, and greedy answers.
@@ -261,17 +261,18 @@ class EngineTarget:
             self.config.check, self.model, self._successors, self.config.concurrency
         )
 
-    def _load(self, seed: int, num_requests: int, load: Load = STANDARD_LOAD) -> TraceLoad:
-        trace = build_trace(
+    def _trace(self, seed: int, num_requests: int, workload: str = "") -> tuple[TraceRequest, ...]:
+        return build_trace(
             seed,
-            mix=MIXES[load.workload],
+            mix=MIXES[workload],
             num_requests=num_requests,
             vocab_size=inspect_model(self.model).vocab_size,
             successors=self._successors,
             length_scale=self.config.length_scale,
         )
-        concurrency = load.concurrency or self.config.concurrency
-        return TraceLoad(trace, concurrency, self.config.load_limit_s)
+
+    def _load(self, trace: Sequence[TraceRequest], concurrency: int | None = None) -> RequestLoad:
+        return RequestLoad(trace, concurrency or self.config.concurrency, self.config.load_limit_s)
 
 
 def _own(server: Server) -> EngineServer:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,15 @@ MIXES = {
 """Workloads by name; the standard one has no name."""
 
 
+class Prompted(Protocol):
+    """Anything with a prompt."""
+
+    @property
+    def prompt(self) -> tuple[int, ...]:
+        """Token ids."""
+        ...
+
+
 @dataclass(frozen=True)
 class TraceRequest:
     """One request as the engine's /v1/completions takes it; end-of-sequence is ignored."""
@@ -48,6 +57,11 @@ class TraceRequest:
     top_p: float
     repetition_penalty: float
     seed: int
+
+    @property
+    def num_prompt_tokens(self) -> int:
+        """Length of the prompt."""
+        return len(self.prompt)
 
     def shortened(self, divisor: int) -> Self:
         """Return the request with fewer tokens to generate; two at least, to decode once."""
@@ -102,7 +116,7 @@ def build_trace(
     return tuple(requests)
 
 
-def shared_prefix_tokens(trace: Sequence[TraceRequest]) -> int:
+def shared_prefix_tokens(trace: Sequence[Prompted]) -> int:
     """Return the prompt tokens that an ideal prefix cache takes from other requests of a trace.
 
     In sorted order every prompt shares most with its neighbour, so the sum of what neighbours

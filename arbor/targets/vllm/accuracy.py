@@ -82,9 +82,7 @@ class AccuracyCheck:
         told = self._expected(reference)["task"]
         return None if told is None else TaskScore.model_validate(told)
 
-    def accuracy(
-        self, server: VllmServer, reference: bytes, gate: Gate | None
-    ) -> AccuracySample:
+    def accuracy(self, server: VllmServer, reference: bytes, gate: Gate | None) -> AccuracySample:
         """Return the distances one by one, at the benchmark's batch and in long contexts.
 
         Args:
@@ -163,9 +161,7 @@ def _prompts(
     return Prompts(sequences, settings.top_logprobs)
 
 
-def _repeated(
-    first: Sequence[Sequence[int]], second: Sequence[Sequence[int]]
-) -> list[list[int]]:
+def _repeated(first: Sequence[Sequence[int]], second: Sequence[Sequence[int]]) -> list[list[int]]:
     """Return the beginnings that are equal in two runs of the same server."""
     common = []
     for one, other in zip(first, second, strict=True):

@@ -49,9 +49,7 @@ class AccuracyRun:
         task = self._task(server)
         return self._checked(server).reference(server, task)
 
-    def accuracy(
-        self, server: VllmServer, reference: bytes, gate: Gate | None
-    ) -> AccuracySample:
+    def accuracy(self, server: VllmServer, reference: bytes, gate: Gate | None) -> AccuracySample:
         """Return the distances from a reference; the task comes last, and not after a failure.
 
         Raises:

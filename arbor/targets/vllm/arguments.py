@@ -31,25 +31,18 @@ def options(config: Mapping[str, Scalar]) -> dict[str, Scalar | dict[str, Any]]:
     Raises:
         BadOptionError: an option has a value and fields, and the value is no JSON object.
     """
+    keys = [key.removeprefix("args.") for key in config if key.startswith("args.")]
     found: dict[str, Scalar | dict[str, Any]] = {}
-    for key, value in config.items():
-        section, _, path = key.partition(".")
-        if section != "args":
-            continue
+    # a whole value comes before its fields, however they are ordered
+    for path in sorted(keys, key=lambda key: key.count(".")):
+        value = config[f"args.{path}"]
         name, *fields = path.split(".")
         if not fields:
-            earlier = found.get(name)
-            whole = _json(value)
-            if isinstance(earlier, dict) and not isinstance(whole, dict):
-                raise BadOptionError(f"args.{name} is {value!r}; its fields need a JSON object")
-            is_merged = isinstance(earlier, dict) and isinstance(whole, dict)
-            found[name] = {**whole, **earlier} if is_merged else value
+            found[name] = value
             continue
-        body = found.get(name, {})
+        body = _json(found.get(name, {}))
         if not isinstance(body, dict):
-            body = _json(body)
-        if not isinstance(body, dict):
-            raise BadOptionError(f"args.{name} is {found[name]!r}; its fields need a JSON object")
+            raise BadOptionError(f"args.{name} is {body!r}; its fields need a JSON object")
         found[name] = _set(body, fields, _json(value), name)
     return found
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from arbor.targets.base import ServerFailedError
 from arbor.targets.child import ChildProcess
 
 _LOOK_S = 0.25

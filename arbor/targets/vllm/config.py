@@ -6,7 +6,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from arbor.events.types import Scalar, Value
+from arbor.targets.vllm.checkpoints import Checkpoint
 from arbor.targets.vllm.entry import DeviceKind, ModelTrait
+from arbor.targets.vllm.own_actions import OwnAction
 
 Client = Literal["builtin", "bench"]
 

@@ -91,11 +91,13 @@ class InProcessEngine:
             while self._engine.has_unfinished_requests():
                 for output in self._engine.step():
                     positions = output.prompt_logprobs or positions
-            scores.append([
-                {str(token): entry.logprob for token, entry in position.items()}
-                for position in positions
-                if position is not None
-            ])
+            scores.append(
+                [
+                    {str(token): entry.logprob for token, entry in position.items()}
+                    for position in positions
+                    if position is not None
+                ]
+            )
         return scores
 
     def tokenise(self, text: str) -> list[int]:

@@ -66,9 +66,11 @@ class VllmServer(HttpServer):
             return False
 
     def read_log(self) -> None:
-        """Read the log up to now; a shorter one was rotated and tells less."""
+        """Read the log up to now, unless its beginning was given up to keep its limit."""
         log = read_start_log(self.child.log_path)
-        if len(log.lines) >= len(self.log.lines):
+        # the last line may have been read in part
+        num_known = max(len(self.log.lines) - 1, 0)
+        if log.lines[:num_known] == self.log.lines[:num_known]:
             self.log = log
 
     def version(self, phase: str) -> str:

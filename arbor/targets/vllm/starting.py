@@ -67,12 +67,10 @@ class VllmStarter:
             env = self.environment(config)
         except (BadOptionError, InvalidInputError) as error:
             raise _refused(log_path, str(error)) from error
-        model = str(config.get(MODEL_KEY, self._config.model))
+        argv = (str(config.get(MODEL_KEY, self._config.model)), *words, *more_words)
         before = self._memory.check_free()
         for tries_left in reversed(range(_PORT_TRIES)):
-            server = self._server(
-                model, (*words, *more_words), env, config, worktree, log_path
-            )
+            server = self._server(argv, env, config, worktree, log_path)
             try:
                 with server.child:
                     try:
@@ -104,7 +102,6 @@ class VllmStarter:
 
     def _server(
         self,
-        model: str,
         words: tuple[str, ...],
         env: Mapping[str, str],
         config: Mapping[str, Scalar],
@@ -115,7 +112,7 @@ class VllmStarter:
         name = f"arbor-{uuid.uuid4().hex[:12]}"
         own = ("--host", HOST, "--port", str(port), "--served-model-name", name)
         child = ChildProcess(
-            [*self._installation.command, "serve", model, *own, *words],
+            [*self._installation.command, "serve", *words, *own],
             env,
             worktree,
             log_path,

@@ -147,7 +147,7 @@ class VllmTarget:
         args |= {f"args.{name}": value for name, value in self.config.args.items()}
         env = {**DEFAULT_ENVIRONMENT, **self.config.env}
         if self._devices.numbers:
-            share = round(_MEMORY_SHARE / self.config.servers_per_device, 2)
+            share = math.floor(100 * _MEMORY_SHARE / self.config.servers_per_device) / 100
             args.setdefault("args.gpu-memory-utilization", share)
         else:
             # else one server takes most of the machine's memory
@@ -337,9 +337,10 @@ class VllmTarget:
             "lm_eval": self.config.lm_eval is not None,
         }
         named = [name for name, is_needed in needs.items() if is_needed]
-        if named and not has_tokeniser(self.model.path):
+        path = self.model.path
+        if named and not has_tokeniser(path):
             raise InvalidInputError(
-                f"model {self.model.path} has no tokenizer, which {', '.join(named)} needs; add "
+                f"model {path} has no tokenizer, which {', '.join(named)} needs; add "
                 "one, or use the random dataset and the built-in client"
             )
 

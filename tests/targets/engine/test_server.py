@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 import yaml
 
-from arbor.targets.engine.client import run_load
 from arbor.targets.engine.trace import TraceRequest
+from arbor.targets.openai_client import run_load
 
 from .tiny import EXACT_STACK
 

@@ -51,7 +51,7 @@ def test_another_model_is_refused(tmp_path: Path, facts: dict[str, int], message
 def test_a_missing_folder_and_a_name_twice_are_refused(tmp_path: Path) -> None:
     served = model(tmp_path / "plain")
     missing = Checkpoint(name="int8", path=tmp_path / "nowhere")
-    with pytest.raises(InvalidInputError, match="checkpoint int8: .* no readable config.json"):
+    with pytest.raises(InvalidInputError, match=r"checkpoint int8: .* no readable config.json"):
         check_checkpoints(served, [missing])
     with pytest.raises(InvalidInputError, match="one name; rename"):
         check_checkpoints(served, [missing, missing])

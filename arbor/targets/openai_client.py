@@ -1,20 +1,34 @@
-"""A streaming HTTP client that plays a trace against an engine and measures latencies."""
+"""A streaming client of OpenAI-compatible servers: plays requests and measures latencies."""
 
 import asyncio
 import hashlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import aiohttp
 import numpy as np
 
-from arbor.targets.engine.trace import TraceRequest
-
 _TIMEOUT_S = 600.0
+COMPLETIONS = "/v1/completions"
+_FAILURES = (aiohttp.ClientError, OSError, ValueError, LookupError, TypeError, AttributeError)
+"""No connection, no answer in time, and answers that are not of the expected form."""
+
+
+class StreamedRequest(Protocol):
+    """One request whose answer is streamed."""
+
+    @property
+    def num_prompt_tokens(self) -> int | None:
+        """Tokens of the prompt, for servers that do not count them; None for a text."""
+        ...
+
+    def body(self) -> Mapping[str, Any]:
+        """Return the JSON body, which asks for a stream."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -41,7 +55,9 @@ class LoadResult:
         total_output_tokens: tokens of completed requests that arrived.
         duration_s: first request sent to last token received, wall clock.
         output_throughput_tok_s: output tokens per second of the duration.
-        num_chunks: events with tokens.
+        num_chunks: events with tokens or text.
+        is_counted: output tokens are those that arrived, or that the server counted; events stand
+            for tokens when False.
         num_concurrent_max: most requests that were open at once.
         ttft: time to first token.
         tpot: time per output token after the first, one value per request; the mean is over
@@ -49,7 +65,8 @@ class LoadResult:
         itl: gaps between the events of a stream.
         e2e: request sent to its last token.
         first_tenth_ratio: time of the first tenth of the tokens over a tenth of the duration.
-        token_digests: SHA-256 of each request's token ids in trace order; empty if it failed.
+        token_digests: SHA-256 of each request's token ids, or of its text where the server sends
+            no ids, in the order of the requests; empty if it failed.
         client_cpu_s: CPU seconds of the client's thread.
     """
 
@@ -63,6 +80,7 @@ class LoadResult:
     duration_s: float
     output_throughput_tok_s: float
     num_chunks: int
+    is_counted: bool
     num_concurrent_max: int
     ttft: Quantiles
     tpot: Quantiles
@@ -79,12 +97,27 @@ class _Stream:
 
     num_input: int
     tokens: list[int] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    """Text of events without token ids."""
+    num_counted: int | None = None
+    """Output tokens by the server's count."""
     arrivals: list[tuple[float, int]] = field(default_factory=list)
     """Time and number of tokens of each event."""
     sent_s: float = 0.0
     error: str = ""
     is_rejected: bool = False
     is_done: bool = False
+
+    @property
+    def num_output(self) -> int:
+        """Tokens of the answer; events stand for tokens when nobody counted."""
+        if self.texts and self.num_counted is not None:
+            return self.num_counted
+        return sum(num for _, num in self.arrivals)
+
+    @property
+    def is_counted(self) -> bool:
+        return not self.texts or self.num_counted is not None
 
     @property
     def first_s(self) -> float:
@@ -105,13 +138,28 @@ class _Stream:
             self.is_done = True
             return
         message = json.loads(event)
-        if message.get("usage"):
-            self.num_input = message["usage"]["prompt_tokens"]
-        choices = message["choices"]
-        new = choices[0]["token_ids"] if choices else []
-        if new:
+        if message.get("error"):
+            raise ValueError(f"the server sent an error: {str(message['error'])[:200]}")
+        if usage := message.get("usage"):
+            self.num_input = usage.get("prompt_tokens", self.num_input)
+            self.num_counted = usage.get("completion_tokens", self.num_counted)
+        for choice in message.get("choices") or ():
+            self._take_choice(choice, now_s)
+
+    def _take_choice(self, choice: Mapping[str, Any], now_s: float) -> None:
+        if new := choice.get("token_ids"):
             self.arrivals.append((now_s, len(new)))
             self.tokens.extend(new)
+        elif text := _text_of(choice):
+            self.arrivals.append((now_s, 1))
+            self.texts.append(text)
+
+
+def _text_of(choice: Mapping[str, Any]) -> str:
+    """Return the new text of a completion, or of a chat's answer and its reasoning."""
+    delta = choice.get("delta") or {}
+    texts = (choice.get("text"), delta.get("reasoning_content"), delta.get("content"))
+    return "".join(text for text in texts if text)
 
 
 class _Gate:
@@ -130,38 +178,40 @@ class _Gate:
 
 
 def run_load(
-    trace: Sequence[TraceRequest],
+    requests: Sequence[StreamedRequest],
     *,
     port: int,
     host: str = "127.0.0.1",
+    path: str = COMPLETIONS,
     concurrency: int = 24,
     limit_s: float = _TIMEOUT_S,
 ) -> LoadResult:
-    """Play a trace in order with so many requests open at once; blocks, from any thread.
+    """Play requests in order with so many of them open at once; blocks, from any thread.
 
     A failed request is a result and not an exception.
 
     Args:
-        trace: the requests.
+        requests: what is asked.
         port: where the server listens.
         host: where the server listens.
+        path: where it answers.
         concurrency: requests to keep open.
         limit_s: a request that takes longer has failed.
     """
-    url = f"http://{host}:{port}/v1/completions"
+    url = f"http://{host}:{port}{path}"
     with asyncio.Runner() as runner:
-        return runner.run(_play(trace, url, concurrency, limit_s))
+        return runner.run(_play(requests, url, concurrency, limit_s))
 
 
 async def _play(
-    trace: Sequence[TraceRequest], url: str, concurrency: int, limit_s: float
+    requests: Sequence[StreamedRequest], url: str, concurrency: int, limit_s: float
 ) -> LoadResult:
-    streams = [_Stream(len(request.prompt)) for request in trace]
-    bodies = [json.dumps(request.body()).encode() for request in trace]
-    todo = iter(range(len(trace)))
+    streams = [_Stream(request.num_prompt_tokens or 0) for request in requests]
+    bodies = [json.dumps(request.body()).encode() for request in requests]
+    todo = iter(range(len(requests)))
     gate = _Gate()
     timeout = aiohttp.ClientTimeout(total=limit_s)
-    # No cookies, redirects or decompression: an engine sends none.
+    # No cookies or decompression: servers of models send none.
     async with aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0),
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -176,7 +226,7 @@ async def _play(
 
         started_s, started_cpu_s = time.perf_counter(), time.thread_time()
         async with asyncio.TaskGroup() as group:
-            for _ in range(min(concurrency, len(trace))):
+            for _ in range(min(concurrency, len(requests))):
                 group.create_task(work())
         duration_s = time.perf_counter() - started_s
         client_cpu_s = time.thread_time() - started_cpu_s
@@ -196,11 +246,11 @@ async def _one(session: aiohttp.ClientSession, url: str, body: bytes, stream: _S
             rest = b""
             async for piece in response.content.iter_any():
                 now_s = time.perf_counter()
-                *events, rest = (rest + piece).split(b"\n\n")
-                for event in events:
-                    if event.startswith(b"data: "):
-                        stream.take(event[6:], now_s)
-    except (aiohttp.ClientError, TimeoutError, OSError, ValueError, KeyError) as error:
+                *lines, rest = (rest + piece).split(b"\n")
+                for line in lines:
+                    if line.startswith(b"data:"):
+                        stream.take(line[5:].strip(), now_s)
+    except _FAILURES as error:
         stream.error = f"{type(error).__name__}: {error}"
 
 
@@ -215,25 +265,26 @@ def _summary(
         if not stream.error and not stream.is_done:
             stream.error = "stream ended without [DONE]"
     good = [stream for stream in streams if not stream.error]
-    several = [stream for stream in good if len(stream.tokens) > 1]
-    num_output = sum(len(stream.tokens) for stream in good)
+    several = [stream for stream in good if stream.num_output > 1]
+    num_output = sum(stream.num_output for stream in good)
     decode_s = sum(stream.last_s - stream.first_s for stream in several)
-    num_decoded = sum(len(stream.tokens) - 1 for stream in several)
+    num_decoded = sum(stream.num_output - 1 for stream in several)
     return LoadResult(
         completed=len(good),
         failed=len(streams) - len(good),
         rejected=sum(stream.is_rejected for stream in streams),
-        empty=sum(not stream.tokens for stream in good),
+        empty=sum(not stream.arrivals for stream in good),
         errors=tuple(sorted({stream.error for stream in streams if stream.error})),
         total_input_tokens=sum(stream.num_input for stream in good),
         total_output_tokens=num_output,
         duration_s=duration_s,
         output_throughput_tok_s=num_output / duration_s,
         num_chunks=sum(len(stream.arrivals) for stream in good),
+        is_counted=all(stream.is_counted for stream in good),
         num_concurrent_max=num_concurrent_max,
         ttft=_quantiles([stream.first_s - stream.sent_s for stream in good]),
         tpot=_quantiles(
-            [(s.last_s - s.first_s) / (len(s.tokens) - 1) for s in several],
+            [(s.last_s - s.first_s) / (s.num_output - 1) for s in several],
             mean_s=decode_s / max(num_decoded, 1),
         ),
         itl=_quantiles([gap for stream in good for gap in stream.gaps_s()]),
@@ -257,7 +308,8 @@ def _first_tenth_ratio(streams: list[_Stream], started_s: float, duration_s: flo
 def _digest(stream: _Stream) -> str:
     if stream.error:
         return ""
-    return hashlib.sha256(" ".join(map(str, stream.tokens)).encode()).hexdigest()
+    answer = "".join(stream.texts) if stream.texts else " ".join(map(str, stream.tokens))
+    return hashlib.sha256(answer.encode()).hexdigest()
 
 
 def _quantiles(seconds: list[float], mean_s: float | None = None) -> Quantiles:
