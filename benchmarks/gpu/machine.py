@@ -69,6 +69,7 @@ def prepare() -> None:
         (HOME / "unpacked").touch()
     took = {"unpack_s": time.monotonic() - begin_s}
     copy_sources(Path.cwd())
+    write_program()
     # the first import compiles what all later ones read
     took["import_s"] = _run("-m", "vllm.entrypoints.cli.main", "--version")
     took["model_s"] = _run(
@@ -123,6 +124,15 @@ def copy_sources(checkout: Path) -> None:
     for name in SOURCES:
         shutil.rmtree(SOURCE / name, ignore_errors=True)
         shutil.copytree(checkout / name, SOURCE / name, symlinks=True)
+
+
+def write_program() -> None:
+    """Write the ``vllm`` program, as its wheel's installation would."""
+    program = HOME / "bin" / "vllm"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    lines = (f"#!{sys.executable}", "from vllm.entrypoints.cli.main import main", "main()")
+    program.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    program.chmod(0o755)
 
 
 def restore(folder: Path) -> None:

@@ -3,10 +3,12 @@
 import hashlib
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from arbor.core.campaign import load_campaign
 from benchmarks.gpu import machine
 from benchmarks.gpu.machine import MachineError
 
@@ -55,6 +57,16 @@ def test_parts_come_one_by_one_and_are_unpacked(tmp_path: Path, home: Path) -> N
         machine.take(call)
     machine.unpack(machine.checked_parts())
     assert (home / "site" / "module.py").read_text() == "x = 1\n" * 3000
+
+
+def test_the_program_names_the_interpreter_that_holds_torch(home: Path) -> None:
+    machine.write_program()
+    program = home / "bin" / "vllm"
+    assert program.read_text().splitlines()[0] == f"#!{sys.executable}"
+    config = load_campaign(Path("campaigns/h200.yaml")).target_config
+    assert Path(config["executable"]).relative_to("/tmp/arbor-gpu") == Path("bin/vllm")
+    done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
+    assert "No module named 'vllm'" in done.stderr
 
 
 def test_missing_and_damaged_parts_are_named(tmp_path: Path, home: Path) -> None:
