@@ -1,7 +1,8 @@
 """Runs a campaign on a GPU machine without network, a few minutes at a time.
 
-    take FOLDER     keep the parts in a folder (`pack.py` made them; several calls may bring them)
-    prepare         check and unpack the parts, make the model, note what the machine is
+    take FOLDER     keep the parts in a folder (`pack.py` made them; several calls may bring them),
+                    and begin to make the model, which needs none of them
+    prepare         check and unpack the parts, await the model, note what the machine is
     restore FOLDER  unpack an earlier machine's campaign from its parts, to go on with it
     campaign        begin the campaign, or go on, in the background; watch it for --for seconds
     stop            end the campaign so that it can go on elsewhere
@@ -32,6 +33,7 @@ OUT_PART_BYTES = 15 * 2**20
 """Of an archive that leaves the machine."""
 STOP_LIMIT_S = 60.0
 _LOOK_S = 5.0
+_MODEL_WORDS = ("-m", "benchmarks.models", str(MODEL), "--shape", "qwen3-8b", "--device", "cuda")
 _NOT_KEPT = ("worktrees", "*.lock")
 
 
@@ -52,6 +54,9 @@ def take(folder: Path) -> None:
     for path in sorted((*folder.glob("site.tar.xz.*"), *folder.glob("parts.json"))):
         shutil.copyfile(path, PARTS / path.name)
     print(f"parts here: {', '.join(sorted(p.name for p in PARTS.iterdir())) or 'none'}")
+    if not (HOME / "model.pid").exists():
+        copy_sources(Path.cwd())
+        _begin("model", _MODEL_WORDS)
 
 
 def prepare() -> None:
@@ -68,13 +73,14 @@ def prepare() -> None:
         unpack(parts)
         (HOME / "unpacked").touch()
     took = {"unpack_s": time.monotonic() - begin_s}
+    while _is_running("model"):
+        time.sleep(1.0)
     copy_sources(Path.cwd())
     write_program()
     # the first import compiles what all later ones read
     took["import_s"] = _run("-m", "vllm.entrypoints.cli.main", "--version")
-    took["model_s"] = _run(
-        "-m", "benchmarks.models", str(MODEL), "--shape", "qwen3-8b", "--device", "cuda"
-    )
+    # done unless the one in the background failed
+    took["model_s"] = _run(*_MODEL_WORDS)
     told = subprocess.run(["nvidia-smi"], capture_output=True, text=True, check=False).stdout
     print(told)
     keep("prepare.json", json.dumps({**took, "nvidia_smi": told}, indent=2).encode())
@@ -158,26 +164,30 @@ def campaign(watch_s: float, budget: str | None) -> None:
     """
     if not (HOME / "unpacked").exists() or not MODEL.exists():
         raise MachineError("nothing is prepared here; call `prepare` first")
-    if not _is_running():
-        _begin(budget)
+    if not _is_running("campaign"):
+        is_begun = (CAMPAIGN / "log").exists()
+        words = ["resume", str(CAMPAIGN)] if is_begun else ["run", CONFIG, "--dir", str(CAMPAIGN)]
+        _begin("campaign", ["-m", "arbor", *words, *(["--budget", budget] if budget else [])])
     end_s = time.monotonic() + watch_s
     shown = 0
-    while _is_running() and time.monotonic() < end_s:
+    while _is_running("campaign") and time.monotonic() < end_s:
         time.sleep(_LOOK_S)
         shown = _show(shown)
     _show(shown)
-    print("the campaign goes on" if _is_running() else "the campaign is not running")
+    is_on = _is_running("campaign")
+    print("the campaign goes on" if is_on else "the campaign is not running")
     keep_campaign()
 
 
 def stop() -> None:
     """End the campaign as an interrupt does, and copy it."""
-    if (pid := _pid()) is not None and _is_running():
+    pid = _pid("campaign")
+    if pid is not None and _is_running("campaign"):
         os.kill(pid, signal.SIGINT)
         end_s = time.monotonic() + STOP_LIMIT_S
-        while _is_running() and time.monotonic() < end_s:
+        while _is_running("campaign") and time.monotonic() < end_s:
             time.sleep(1.0)
-        if _is_running():
+        if _is_running("campaign"):
             # what was recorded is durable; the guards end the servers
             os.killpg(pid, signal.SIGKILL)
     keep_campaign()
@@ -207,14 +217,11 @@ def keep_campaign() -> None:
             keep(name, (CAMPAIGN / name).read_bytes())
 
 
-def _begin(budget: str | None) -> None:
-    is_begun = (CAMPAIGN / "log").exists()
-    words = ["resume", str(CAMPAIGN)] if is_begun else ["run", CONFIG, "--dir", str(CAMPAIGN)]
-    words += ["--budget", budget] if budget else []
-    with (HOME / "campaign.log").open("ab") as log:
-        # a session of its own outlives the call that began it
+def _begin(name: str, words: Sequence[str]) -> None:
+    """Run Python in the background, in a session of its own, which outlives this call."""
+    with (HOME / f"{name}.log").open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "arbor", *words],
+            [sys.executable, *words],
             cwd=SOURCE,
             env=environment(),
             stdin=subprocess.DEVNULL,
@@ -222,19 +229,19 @@ def _begin(budget: str | None) -> None:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    (HOME / "campaign.pid").write_text(str(process.pid), encoding="ascii")
-    print(f"arbor {' '.join(words)}")
+    (HOME / f"{name}.pid").write_text(str(process.pid), encoding="ascii")
+    print(f"began: python {' '.join(words)}")
 
 
-def _pid() -> int | None:
+def _pid(name: str) -> int | None:
     try:
-        return int((HOME / "campaign.pid").read_text(encoding="ascii"))
+        return int((HOME / f"{name}.pid").read_text(encoding="ascii"))
     except (OSError, ValueError):
         return None
 
 
-def _is_running() -> bool:
-    pid = _pid()
+def _is_running(name: str) -> bool:
+    pid = _pid(name)
     if pid is None:
         return False
     try:
