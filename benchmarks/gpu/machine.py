@@ -7,7 +7,7 @@
     campaign        begin the campaign, or go on, in the background; watch it for --for seconds
     stop            end the campaign so that it can go on elsewhere
 
-Run it from the root of a checkout. Everything is kept under ARBOR_GPU, /tmp/arbor-gpu by default;
+Run it from the root of a checkout, as ``python3 -m benchmarks.gpu.machine STEP``. Everything is kept under ARBOR_GPU, /tmp/arbor-gpu by default;
 what a caller wants to keep is copied into the folder OUT, if that variable is set.
 """
 
@@ -22,6 +22,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+
+from benchmarks.gpu.background import begin, is_running, pid_of
 
 HOME = Path(os.environ.get("ARBOR_GPU", "/tmp/arbor-gpu"))  # noqa: S108 - a machine of one user
 PARTS, SITE, SOURCE = HOME / "parts", HOME / "site", HOME / "source"
@@ -56,7 +58,7 @@ def take(folder: Path) -> None:
     print(f"parts here: {', '.join(sorted(p.name for p in PARTS.iterdir())) or 'none'}")
     if not (HOME / "model.pid").exists():
         copy_sources(Path.cwd())
-        _begin("model", _MODEL_WORDS)
+        begin(HOME, "model", _MODEL_WORDS, SOURCE, environment())
 
 
 def prepare() -> None:
@@ -73,7 +75,7 @@ def prepare() -> None:
         unpack(parts)
         (HOME / "unpacked").touch()
     took = {"unpack_s": time.monotonic() - begin_s}
-    while _is_running("model"):
+    while is_running(HOME, "model"):
         time.sleep(1.0)
     copy_sources(Path.cwd())
     write_program()
@@ -164,30 +166,31 @@ def campaign(watch_s: float, budget: str | None) -> None:
     """
     if not (HOME / "unpacked").exists() or not MODEL.exists():
         raise MachineError("nothing is prepared here; call `prepare` first")
-    if not _is_running("campaign"):
+    if not is_running(HOME, "campaign"):
         is_begun = (CAMPAIGN / "log").exists()
         words = ["resume", str(CAMPAIGN)] if is_begun else ["run", CONFIG, "--dir", str(CAMPAIGN)]
-        _begin("campaign", ["-m", "arbor", *words, *(["--budget", budget] if budget else [])])
+        words += ["--budget", budget] if budget else []
+        begin(HOME, "campaign", ["-m", "arbor", *words], SOURCE, environment())
     end_s = time.monotonic() + watch_s
     shown = 0
-    while _is_running("campaign") and time.monotonic() < end_s:
+    while is_running(HOME, "campaign") and time.monotonic() < end_s:
         time.sleep(_LOOK_S)
         shown = _show(shown)
     _show(shown)
-    is_on = _is_running("campaign")
+    is_on = is_running(HOME, "campaign")
     print("the campaign goes on" if is_on else "the campaign is not running")
     keep_campaign()
 
 
 def stop() -> None:
     """End the campaign as an interrupt does, and copy it."""
-    pid = _pid("campaign")
-    if pid is not None and _is_running("campaign"):
+    pid = pid_of(HOME, "campaign")
+    if pid is not None and is_running(HOME, "campaign"):
         os.kill(pid, signal.SIGINT)
         end_s = time.monotonic() + STOP_LIMIT_S
-        while _is_running("campaign") and time.monotonic() < end_s:
+        while is_running(HOME, "campaign") and time.monotonic() < end_s:
             time.sleep(1.0)
-        if _is_running("campaign"):
+        if is_running(HOME, "campaign"):
             # what was recorded is durable; the guards end the servers
             os.killpg(pid, signal.SIGKILL)
     keep_campaign()
@@ -215,42 +218,6 @@ def keep_campaign() -> None:
     for name in ("report.html", "report.md", "result.json"):
         if (CAMPAIGN / name).exists():
             keep(name, (CAMPAIGN / name).read_bytes())
-
-
-def _begin(name: str, words: Sequence[str]) -> None:
-    """Run Python in the background, in a session of its own, which outlives this call."""
-    with (HOME / f"{name}.log").open("ab") as log:
-        process = subprocess.Popen(
-            [sys.executable, *words],
-            cwd=SOURCE,
-            env=environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    (HOME / f"{name}.pid").write_text(str(process.pid), encoding="ascii")
-    print(f"began: python {' '.join(words)}")
-
-
-def _pid(name: str) -> int | None:
-    try:
-        return int((HOME / f"{name}.pid").read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return None
-
-
-def _is_running(name: str) -> bool:
-    pid = _pid(name)
-    if pid is None:
-        return False
-    try:
-        # ours until it is waited for, then of whoever takes orphans
-        ended, _ = os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:
-        ended = 0
-    state = Path(f"/proc/{pid}/stat")
-    return not ended and state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def _show(begin: int) -> int:

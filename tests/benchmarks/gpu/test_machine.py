@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -130,15 +128,3 @@ def test_the_sources_of_a_checkout_run_from_their_copy(home: Path) -> None:
         check=False,
     )
     assert str(home / "source" / "arbor" / "events" / "ids.py") in done.stdout, done.stderr
-
-
-def test_what_runs_in_the_background_is_seen_to_end(home: Path) -> None:
-    (home / "source").mkdir()
-    machine._begin("sleeper", ["-c", "import time; print('hello', flush=True); time.sleep(60)"])
-    assert machine._is_running("sleeper")
-    pid = machine._pid("sleeper")
-    assert pid is not None
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    assert not machine._is_running("sleeper")
-    assert not machine._is_running("nothing")
