@@ -36,9 +36,11 @@ def begin(
 def pid_of(home: Path, name: str) -> int | None:
     """Return the process id of a program; None when it was never begun."""
     try:
-        return int((home / f"{name}.pid").read_text(encoding="ascii"))
+        pid = int((home / f"{name}.pid").read_text(encoding="ascii"))
     except (OSError, ValueError):
         return None
+    # other numbers mean groups of processes
+    return pid if pid > 0 else None
 
 
 def is_running(home: Path, name: str) -> bool:
