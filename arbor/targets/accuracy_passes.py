@@ -90,7 +90,7 @@ def matching_ratio(expected: Sequence[Sequence[int]], found: Sequence[Sequence[i
         ValueError: the numbers of answers differ, or there are no tokens.
     """
     is_equal = [
-        our == their
+        bool(our == their)
         for ours, theirs in zip(expected, found, strict=True)
         for our, their in zip_longest(ours, theirs)
     ]

@@ -109,7 +109,7 @@ class TargetContract:
                     assert not parameter.log or parameter.low > 0
 
     def test_the_server_runs_the_baseline(self, bench: Bench, server: Server) -> None:
-        resolved = server.resolved_config()
+        resolved = dict(server.resolved_config())
         assert resolved | dict(bench.target.baseline_config()) == resolved
 
     def test_shares_of_a_profile_sum_to_one(self, profile: Profile) -> None:

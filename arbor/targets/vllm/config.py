@@ -104,7 +104,8 @@ class VllmTargetConfig(Value):
     env: dict[str, str] = Field(default_factory=dict)
     """Variables of the baseline."""
     device: DeviceKind | None = None
-    """What the machine must have; whatever it has when not given."""
+    """What servers run on; what this machine has when not given. A driver without accelerators has
+    to be told."""
     traits: tuple[ModelTrait, ...] = ()
     """What config.json does not tell of the model."""
     actions: tuple[str, ...] = ()

@@ -108,7 +108,9 @@ def scores_of(sequence: list[int], choice: Mapping[str, Any], top: int) -> Score
     positions = choice["prompt_logprobs"]
     if len(positions) != len(sequence):
         raise ValueError(f"{len(positions)} positions of {len(sequence)} were scored")
-    given, ids, values = [], [], []
+    given: list[float] = []
+    ids: list[list[int]] = []
+    values: list[list[float]] = []
     # the first token is predicted by nothing
     for token, entry in zip(sequence[1:], positions[1:], strict=True):
         by_id = {int(key): _logprob(each["logprob"]) for key, each in entry.items()}

@@ -3,7 +3,8 @@
 import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from arbor.events.errors import InvalidInputError
@@ -13,6 +14,7 @@ from arbor.targets.child import ChildProcess, clean_environment
 from arbor.targets.serve_yaml import CONFIG_FILE, load_config
 from arbor.targets.vllm.arguments import MODEL_KEY, BadOptionError, command_line, environment
 from arbor.targets.vllm.config import DEFAULT_ENVIRONMENT, VllmTargetConfig
+from arbor.targets.vllm.device_ledger import DeviceLedger
 from arbor.targets.vllm.device_memory import DeviceMemory
 from arbor.targets.vllm.installation import Installation
 from arbor.targets.vllm.server import VllmServer
@@ -68,23 +70,33 @@ class VllmStarter:
         except (BadOptionError, InvalidInputError) as error:
             raise _refused(log_path, str(error)) from error
         argv = (str(config.get(MODEL_KEY, self._config.model)), *words, *more_words)
-        before = self._memory.check_free()
-        for tries_left in reversed(range(_PORT_TRIES)):
-            server = self._server(argv, env, config, worktree, log_path)
-            try:
-                with server.child:
-                    try:
-                        server.child.wait_ready(server.is_ready, self._config.start_limit_s)
-                    except ServerFailedError as error:
-                        if tries_left and _is_port_busy(error):
-                            continue
-                        raise
-                    self._memory.started(server.name, before)
-                    server.read_log()
-                    yield server
-                    return
-            finally:
-                self._memory.ended(server.name)
+        order = _Order(argv, env, config, worktree, log_path)
+        ledger = DeviceLedger(log_path.parent / "devices")
+        with ExitStack() as stack:
+            with self._memory.turn(ledger):
+                server = self._started(order, ledger, stack)
+            yield server
+
+    def _started(self, order: "_Order", ledger: DeviceLedger, stack: ExitStack) -> VllmServer:
+        """Return a server that is ready; what ends it goes onto the stack."""
+        before = self._memory.check_free(ledger)
+        num_tries = 0
+        while True:
+            num_tries += 1
+            with ExitStack() as attempt:
+                server = self._server(order)
+                attempt.callback(self._memory.ended, ledger, server.name)
+                attempt.enter_context(server.child)
+                try:
+                    server.child.wait_ready(server.is_ready, self._config.start_limit_s)
+                except ServerFailedError as error:
+                    if num_tries < _PORT_TRIES and _is_port_busy(error):
+                        continue
+                    raise
+                self._memory.started(ledger, server.name, server.child.pid, before)
+                server.read_log()
+                stack.push(attempt.pop_all())
+                return server
 
     def environment(self, config: Mapping[str, Scalar]) -> dict[str, str]:
         """Return the environment of a server with a configuration.
@@ -100,22 +112,15 @@ class VllmStarter:
         }
         return clean_environment({**DEFAULT_ENVIRONMENT, **own, **environment(config)})
 
-    def _server(
-        self,
-        words: tuple[str, ...],
-        env: Mapping[str, str],
-        config: Mapping[str, Scalar],
-        worktree: Path,
-        log_path: Path,
-    ) -> VllmServer:
+    def _server(self, order: "_Order") -> VllmServer:
         port = self._choose_port(HOST)
         name = f"arbor-{uuid.uuid4().hex[:12]}"
         own = ("--host", HOST, "--port", str(port), "--served-model-name", name)
         child = ChildProcess(
-            [*self._installation.command, "serve", *words, *own],
-            env,
-            worktree,
-            log_path,
+            [*self._installation.command, "serve", *order.words, *own],
+            order.env,
+            order.worktree,
+            order.log_path,
             grace_s=_GRACE_S,
             log_limit_bytes=self._config.log_limit_bytes,
         )
@@ -125,10 +130,21 @@ class VllmStarter:
             port,
             self._config.request_limit_s,
             name=name,
-            worktree=worktree,
-            config=config,
+            worktree=order.worktree,
+            config=order.config,
             installation=self._installation,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What is started: model and options, environment, configuration, folder and log."""
+
+    words: tuple[str, ...]
+    env: Mapping[str, str]
+    config: Mapping[str, Scalar]
+    worktree: Path
+    log_path: Path
 
 
 def read_worktree(worktree: Path, log_path: Path) -> dict[str, Scalar]:

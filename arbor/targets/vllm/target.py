@@ -280,7 +280,13 @@ class VllmTarget:
         return min(self.config.servers_per_device - 1, 2) if self._devices.numbers else 2
 
     def num_devices(self, config: Mapping[str, Scalar]) -> int:
-        """Return the accelerators that a server of a configuration needs."""
+        """Return the accelerators that a server of a configuration needs.
+
+        None where ``device`` says so, or where it says nothing and this machine has none.
+        """
+        device = self.config.device
+        if device == "cpu" or (device is None and not self._devices.numbers):
+            return 0
         sizes = (config.get(f"args.{name}", 1) for name in _PARALLEL_OPTIONS)
         return math.prod(size if isinstance(size, int) else 1 for size in sizes)
 

@@ -30,6 +30,8 @@ _DEBUG_VARIABLES: Mapping[str, frozenset[str]] = {
     "VLLM_LOGGING_LEVEL": frozenset(("DEBUG",)),
     "NCCL_DEBUG": frozenset(("TRACE", "INFO")),
 }
+# what the web framework and the interpreter count
+_NOT_OF_THE_MODEL = ("http_", "process_", "python_")
 _DEBUG_ALWAYS = ("HSA_TOOLS_LIB", "ROCPROFILER_REGISTER_FORCE_LOAD")
 
 
@@ -89,7 +91,11 @@ class ServerSide:
             "num_reused_input_tokens": whole(grown, PREFIX_HITS),
             "is_code_cached": self._server.log.is_code_cached,
             "debug_switches": debug_switches(self._server.config),
-            "counters": tuple(Counter(key=k, value=v) for k, v in sorted(grown.items())),
+            "counters": tuple(
+                Counter(key=k, value=v)
+                for k, v in sorted(grown.items())
+                if v and not k.startswith(_NOT_OF_THE_MODEL)
+            ),
             **devices,
         }
 

@@ -178,9 +178,9 @@ class Api:
         if top := body.get("logprobs"):
             before, tops, values = list(prompt), [], []
             for token in answer:
-                likely = dict(list(model.logprobs(before).items())[:top])
-                tops.append({f"token_id:{t}": v for t, v in likely.items()})
-                values.append(likely[token])
+                best = dict(list(model.logprobs(before).items())[:top])
+                tops.append({f"token_id:{t}": v for t, v in best.items()})
+                values.append(best[token])
                 before.append(token)
             tokens = [f"token_id:{token}" for token in answer]
             choice["logprobs"] = {

@@ -236,8 +236,8 @@ def test_a_device_of_our_own_servers(make_config: MakeConfig, tmp_path: Path) ->
     device = DeviceFile(tmp_path / "device")
     config = make_config(env={"FAKE_VLLM_DEVICE": str(device.path)}, memory_limit_s=0.1)
     target = VllmTarget(config, devices=Devices(frozenset({0}), device))
-    first, second = Ward(target, tmp_path / "one"), Ward(target, tmp_path / "two")
-    with first.serve(), second.serve() as server:
+    bench = Bench(target, tmp_path / "bench")
+    with bench.serve((), "one.log"), bench.serve((), "two.log") as server:
         assert int(device.path.read_text()) == 2 * HELD_BYTES
         window = target.benchmark(server, 1, 4)
     assert window.num_completed == 4

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from arbor.events.types import Scalar
 from arbor.targets.vllm.start_log import is_same, parse_start_log, read_start_log
+
+Config = dict[str, Scalar]
 
 ARGS = (
     "(APIServer pid=1) INFO 11-30 09:42:07 [api_utils.py:286] non-default args: {'model_tag': "
@@ -34,7 +37,7 @@ INFO Using AttentionBackendEnum.FLASH_ATTN backend.
 def test_the_engine_has_the_last_word() -> None:
     log = parse_start_log([ARGS, ENGINE])
     assert log.version == "0.32.0"
-    config = {
+    config: Config = {
         "args.model": "/models/tiny",
         "args.max-model-len": 2048,
         "args.dtype": "bfloat16",
@@ -58,7 +61,7 @@ def test_the_engine_has_the_last_word() -> None:
 
 def test_what_the_engine_does_not_show_was_parsed_or_is_a_default() -> None:
     log = parse_start_log([ARGS, ENGINE])
-    config = {
+    config: Config = {
         "args.max-num-seqs": 64,
         "args.block-size": 128,
         "args.compilation-config.use_inductor_graph_partition": True,
@@ -78,7 +81,7 @@ def test_what_the_log_denies() -> None:
     denied = "WARNING Async scheduling will be disabled because it is not supported on CPU."
     unknown = "WARNING Unknown vLLM environment variable detected: VLLM_CPU_SGL_KERNEL"
     preload = "ERROR: ld.so: object 'x.so' from LD_PRELOAD cannot be preloaded: ignored."
-    config = {
+    config: Config = {
         "args.async-scheduling": True,
         "env.VLLM_CPU_SGL_KERNEL": "1",
         "env.LD_PRELOAD": "x.so",

@@ -145,8 +145,11 @@ def test_memory_is_split_where_there_are_accelerators(
 
 
 def test_devices_of_a_server(make_target: MakeTarget) -> None:
-    target = make_target(args={"tensor-parallel-size": 4, "data-parallel-size": 2})
+    args = {"tensor-parallel-size": 4, "data-parallel-size": 2}
+    target = make_target(device="amd", args=args)
     assert target.num_devices(target.baseline_config()) == 8
+    assert make_target(device="cpu", args=args).num_devices(target.baseline_config()) == 0
+    assert make_target(args=args).num_devices(target.baseline_config()) == 0
     hardware = HARDWARE.model_copy(update={"kind": "amd", "num_devices": 4})
     with pytest.raises(InvalidInputError, match="a server needs 8 devices, this machine has 4"):
         target.check(hardware)
