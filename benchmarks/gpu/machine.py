@@ -7,8 +7,9 @@
     campaign        begin the campaign, or go on, in the background; watch it for --for seconds
     stop            end the campaign so that it can go on elsewhere
 
-Run it from the root of a checkout, as ``python3 -m benchmarks.gpu.machine STEP``. Everything is kept under ARBOR_GPU, /tmp/arbor-gpu by default;
-what a caller wants to keep is copied into the folder OUT, if that variable is set.
+Run it from the root of a checkout, as ``python3 -m benchmarks.gpu.machine STEP``. Everything is
+kept under ARBOR_GPU, /tmp/arbor-gpu by default; what a caller wants to keep is copied into the
+folder OUT, if that variable is set.
 """
 
 import argparse
@@ -213,8 +214,8 @@ def keep_campaign() -> None:
     # 1: a file changed while it was read; the log's files never do
     if done.returncode > 1:
         raise MachineError(f"tar ended with {done.returncode}")
-    for number, begin in enumerate(range(0, len(done.stdout), OUT_PART_BYTES)):
-        keep(f"{ARCHIVE}.{number:02d}", done.stdout[begin : begin + OUT_PART_BYTES])
+    for number, offset in enumerate(range(0, len(done.stdout), OUT_PART_BYTES)):
+        keep(f"{ARCHIVE}.{number:02d}", done.stdout[offset : offset + OUT_PART_BYTES])
     for name in ("report.html", "report.md", "result.json"):
         if (CAMPAIGN / name).exists():
             keep(name, (CAMPAIGN / name).read_bytes())

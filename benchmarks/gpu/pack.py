@@ -8,6 +8,7 @@ again. Only the standard library, pip and xz are used.
 import argparse
 import hashlib
 import json
+import stat
 import subprocess
 import sys
 import zipfile
@@ -73,11 +74,19 @@ def unpack(wheels: Path, site: Path) -> int:
     for path in paths:
         try:
             with zipfile.ZipFile(path) as wheel:
-                names = [n for n in wheel.namelist() if not n.startswith(UNWANTED)]
-                wheel.extractall(site, names)
+                for member in wheel.infolist():
+                    if not member.filename.startswith(UNWANTED):
+                        _extract(wheel, member, site)
         except (OSError, zipfile.BadZipFile) as error:
             raise PackingFailedError(f"{path.name}: {error}; remove it and try again") from error
     return len(paths)
+
+
+def _extract(wheel: zipfile.ZipFile, member: zipfile.ZipInfo, site: Path) -> None:
+    """Extract a file; one that may be executed stays so, as Ray's servers do."""
+    path = Path(wheel.extract(member, site))
+    if not member.is_dir() and (member.external_attr >> 16) & stat.S_IXUSR:
+        path.chmod(0o755)
 
 
 def compress(folder: Path, part_bytes: int) -> list[Path]:

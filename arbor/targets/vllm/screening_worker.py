@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
@@ -127,7 +128,7 @@ def handler_of(engine: InProcessEngine) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            work = {
+            work: dict[str, Callable[..., Any]] = {
                 "/play": engine.play,
                 "/score": engine.score,
                 "/tokenise": engine.tokenise,

@@ -67,7 +67,7 @@ def test_the_program_names_the_interpreter_that_holds_torch(home: Path) -> None:
     program = home / "bin" / "vllm"
     assert program.read_text().splitlines()[0] == f"#!{sys.executable}"
     config = load_campaign(Path("campaigns/h200.yaml")).target_config
-    assert Path(config["executable"]).relative_to("/tmp/arbor-gpu") == Path("bin/vllm")
+    assert Path(config["executable"]).parts[-3:] == ("arbor-gpu", "bin", "vllm")
     done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
     assert "No module named 'vllm'" in done.stderr
 

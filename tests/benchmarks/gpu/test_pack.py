@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import subprocess
 import zipfile
 from pathlib import Path
@@ -34,6 +35,17 @@ def test_wheels_go_into_one_folder_without_what_is_not_needed(tmp_path: Path) ->
     assert unpack(wheels, tmp_path / "site") == 2
     files = sorted(p.name for p in (tmp_path / "site").rglob("*") if p.is_file())
     assert files == ["core.py", "x.py"]
+
+
+def test_what_may_be_executed_stays_so(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.whl", "w") as archive:
+        for name, mode in (("ray/server", 0o755), ("ray/data", 0o644)):
+            member = zipfile.ZipInfo(name)
+            member.external_attr = mode << 16
+            archive.writestr(member, "x")
+    unpack(tmp_path, tmp_path / "site")
+    assert os.access(tmp_path / "site" / "ray" / "server", os.X_OK)
+    assert not (tmp_path / "site" / "ray" / "data").stat().st_mode & 0o111
 
 
 def test_a_damaged_wheel_is_named(tmp_path: Path) -> None:
