@@ -23,13 +23,13 @@ import yaml
 from table import Row, at_least, publish
 from transformers import LlamaForCausalLM
 
-from arbor.targets.openai_client import run_load
 from arbor.targets.engine.model_folder import create_synthetic_model, planted_successors
 from arbor.targets.engine.server.engine import Engine
 from arbor.targets.engine.server.sequence import SamplingParameters
 from arbor.targets.engine.server.sequence import Sequence as Running
 from arbor.targets.engine.server.settings import parse_settings
 from arbor.targets.engine.trace import TraceRequest, build_trace
+from arbor.targets.openai_client import run_load
 
 STATIC_BATCH = 4
 
