@@ -1,10 +1,12 @@
 """Python programs that outlive the call that began them, told apart by a name."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+_BEGUN: dict[int, subprocess.Popen[bytes]] = {}
+"""By this very process."""
 
 
 def begin(
@@ -29,6 +31,7 @@ def begin(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+    _BEGUN[process.pid] = process
     (home / f"{name}.pid").write_text(str(process.pid), encoding="ascii")
     print(f"began: python {' '.join(words)}")
 
@@ -48,10 +51,8 @@ def is_running(home: Path, name: str) -> bool:
     pid = pid_of(home, name)
     if pid is None:
         return False
-    try:
-        # ours until it is waited for, then of whoever takes orphans
-        ended, _ = os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:
-        ended = 0
+    if (process := _BEGUN.get(pid)) is not None:
+        return process.poll() is None
+    # begun by an earlier call: a child of whoever takes orphans
     state = Path(f"/proc/{pid}/stat")
-    return not ended and state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"
+    return state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"
