@@ -68,6 +68,24 @@ def test_what_vllm_refuses_is_found_without_a_server(target: VllmTarget, tmp_pat
     assert any("max_model_len" in line for line in caught.value.log_tail)
 
 
+def test_a_server_proves_what_it_does_and_nothing_of_what_it_leaves_out(
+    target: VllmTarget, tmp_path: Path
+) -> None:
+    tree = worktree(
+        target,
+        tmp_path / "mixed",
+        kv_cache_dtype="fp8",
+        async_scheduling=True,
+        attention_backend="FLASH_ATTN",
+    )
+    with target.serve(tree, tmp_path / "log") as server:
+        target.warmup(server, seed=1)
+        resolved = server.resolved_config()
+    assert "log.cpu_kv_cache_fp8" in resolved
+    assert not {"log.cpu_async_scheduling", "log.cpu_attention_backend"} & resolved.keys()
+    assert resolved["args.enforce-eager"] is True
+
+
 def test_a_campaign_finds_what_helps_and_refuses_what_only_seems_to(tmp_path: Path) -> None:
     campaign: dict[str, Any] = yaml.safe_load(CAMPAIGN.read_text(encoding="utf-8"))
     campaign["target_config"]["actions"] = [
@@ -75,7 +93,8 @@ def test_a_campaign_finds_what_helps_and_refuses_what_only_seems_to(tmp_path: Pa
         "cpu_kv_cache_int8",
         "cpu_attention_backend",
     ]
-    campaign["budget"]["wall"] = "12m"
+    # an upper bound: it ends when nothing is left to try
+    campaign["budget"]["wall"] = "20m"
     file = tmp_path / "vllm.yaml"
     file.write_text(yaml.safe_dump(campaign))
     directory = tmp_path / "campaign"
