@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 BUDGET ?= 5m
+VLLM_BUDGET ?= 20m
 
-.PHONY: demo test check format bench bench-engine bench-trust bench-engine-trust bench-rca bench-best bench-replay clean
+.PHONY: demo vllm demo-vllm test test-vllm check format bench bench-engine bench-trust bench-engine-trust bench-rca bench-best bench-replay clean
 
 # An installed torch (a ROCm or CUDA container) is seen and kept.
 $(VENV)/.made:
@@ -25,8 +26,19 @@ $(VENV)/.dev: $(VENV)/.run
 demo: $(VENV)/.run
 	$(BIN)/arbor run --dir runs/demo --budget $(BUDGET) --fresh
 
+# vLLM for processors in an environment of its own, a small model and its eight-bit twin.
+vllm: $(VENV)/.run
+	$(BIN)/python benchmarks/vllm_cpu/environment.py .venv-vllm
+	.venv-vllm/bin/python -m benchmarks.models models/llama-35m --int8 models/llama-35m-int8
+
+demo-vllm: vllm
+	$(BIN)/arbor run campaigns/vllm_cpu.yaml --dir runs/demo-vllm --budget $(VLLM_BUDGET) --fresh
+
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest
+
+test-vllm: $(VENV)/.dev vllm
+	$(BIN)/python -m pytest -m vllm
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -1,8 +1,8 @@
 """Where effects happen: target, workspace, blobs, folders and the host's name."""
 
 import socket
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from arbor.events.outcome import Crashed
 from arbor.events.types import Edit
 from arbor.targets.base import (
     QuickTarget,
+    ScreeningTarget,
     Server,
     ServerFailedError,
     Target,
@@ -62,14 +63,44 @@ class Place:
             ServerFailedError: the server did not become ready.
             WorkspaceError: the checkout failed.
         """
+        start = self.target.serve
+        if is_quick and isinstance(self.target, QuickTarget):
+            start = self.target.serve_quickly
+        with self._run(commit, user, start) as server:
+            yield server
+
+    def has_smoke_test(self) -> bool:
+        """Return whether a specialist starts what it proposes though nothing is to be chosen."""
+        return not isinstance(self.target, ScreeningTarget) or self.target.has_smoke_test()
+
+    @contextmanager
+    def serve_for_screening(self, commit: str, user: str) -> Iterator[Server]:
+        """Check a commit out and run what plays a window of it soonest; no evidence.
+
+        Raises:
+            ServerFailedError: it did not become ready.
+            WorkspaceError: the checkout failed.
+        """
+        start = self.target.serve
+        if isinstance(self.target, ScreeningTarget):
+            start = self.target.serve_for_screening
+        elif isinstance(self.target, QuickTarget):
+            start = self.target.serve_quickly
+        with self._run(commit, user, start) as server:
+            yield server
+
+    @contextmanager
+    def _run(
+        self,
+        commit: str,
+        user: str,
+        start: Callable[[Path, Path], AbstractContextManager[Server]],
+    ) -> Iterator[Server]:
         self._require_devices(commit)
         name = f"{user}-{commit[:12]}"
         worktree = self.workspace.checkout(commit, self.directory / "worktrees" / name)
         log_path = self.directory / "logs" / f"{name}.log"
         log_path.parent.mkdir(parents=True, exist_ok=True)
-        start = self.target.serve
-        if is_quick and isinstance(self.target, QuickTarget):
-            start = self.target.serve_quickly
         with start(worktree, log_path) as server:
             yield server
 

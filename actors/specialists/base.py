@@ -108,7 +108,7 @@ class Task:
             yield
 
     def screen(self, edits: Sequence[Edit], *, is_smoke_test: bool = False) -> WindowSample:
-        """Run one short window on a fresh server of the edits, sharing the host.
+        """Run one short window of the edits, on what starts soonest, sharing the host.
 
         The number is for choosing among trials only, never evidence. A smoke test plays a
         quarter of the smallest window.
@@ -121,7 +121,7 @@ class Task:
         commit = self.commit(edits)
         with self._leases():
             self.check_wanted()
-            with self.place.serve(commit, self.slot, is_quick=True) as server:
+            with self.place.serve_for_screening(commit, self.slot) as server:
                 unit = target.default_num_requests()
                 num_requests = max(1, unit // 4) if is_smoke_test else unit
                 return target.benchmark(server, self.state.settings.seed + 17, num_requests)

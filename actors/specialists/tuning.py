@@ -3,6 +3,7 @@
 from arbor.actors.specialists.base import Task
 from arbor.events.types import Edit
 from arbor.search.engine import Engine, create_engine
+from arbor.search.grid import every_point
 from arbor.targets.base import ServerFailedError
 
 
@@ -19,7 +20,7 @@ class TuningCraft:
         keys = ", ".join(p.key for p in task.template.space)
         num = task.state.settings.search.tuning_trials
         return (
-            f"search {keys} with {self._engine_name}, {num} screening trials",
+            f"search {keys} with {self._engine_name}, at most {num} screening trials",
             "propose the commit of the best point",
         )
 
@@ -37,10 +38,14 @@ class TuningCraft:
         fixed = tuple(e for e in task.dispatch.edits if e.key not in keys)
         suggested = tuple(e for e in task.dispatch.edits if e.key in keys)
         first = (suggested,) if [e.key for e in suggested] == [p.key for p in space] else ()
+        num_trials = task.state.settings.search.tuning_trials
+        if points := every_point(space, num_trials):
+            first = tuple(dict.fromkeys((*first, *points)))
+            num_trials = len(points)
         engine = create_engine(self._engine_name, space, task.state.settings.seed, first)
         done = task.state.trials.get(task.dispatch.node_id, [])
         last_error: ServerFailedError | None = None
-        for number in range(1, task.state.settings.search.tuning_trials + 1):
+        for number in range(1, num_trials + 1):
             point = engine.ask()
             if number <= len(done):
                 recorded = done[number - 1]
@@ -52,7 +57,7 @@ class TuningCraft:
         best = engine.best()
         if best is None:
             raise last_error or ServerFailedError("screening", "no point of the space worked")
-        return (*fixed, *best), f"best of {task.state.settings.search.tuning_trials} points"
+        return (*fixed, *best), f"best of {num_trials} points"
 
     def _trial(
         self,

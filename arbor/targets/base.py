@@ -183,6 +183,27 @@ class QuickTarget(Protocol):
 
 
 @runtime_checkable
+class ScreeningTarget(Protocol):
+    """A target that can screen trials on less than a server, which starts sooner.
+
+    What is screened finds out what does not run and chooses among trials; it is never evidence.
+    """
+
+    def has_smoke_test(self) -> bool:
+        """Return whether what has no numbers to search is started before it is proposed.
+
+        Where starts take minutes, that of the bench is soon enough to see it fail.
+        """
+        ...
+
+    def serve_for_screening(
+        self, worktree: Path, log_path: Path
+    ) -> AbstractContextManager[Server]:
+        """Start what plays a window of a worktree soonest; a server where nothing else can."""
+        ...
+
+
+@runtime_checkable
 class CrowdedTarget(Protocol):
     """A target whose servers share memory that holds only some of them."""
 

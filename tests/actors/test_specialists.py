@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,9 @@ from arbor.events.work import (
     TrialMeasured,
 )
 from arbor.targets.base import ServerFailedError
+from arbor.targets.landscape import LandscapeConfig
 from tests.fakes.mortal_log import Killed, MortalLog
+from tests.fakes.screened_landscape import ScreenedLandscape
 from tests.fakes.simulation import E, Simulation
 
 NUM_TRIALS = 5
@@ -118,6 +121,43 @@ def test_screening_shares_the_host(tmp_path: Path) -> None:
     leases = bureau.events(LeaseTaken)
     assert leases
     assert not any(lease.is_exclusive for lease in leases)
+
+
+def _screened(bureau: Bureau, *, is_tested: bool) -> ScreenedLandscape:
+    """Give a bureau a target that screens on less than a server."""
+    simulation = bureau.simulation
+    target = ScreenedLandscape(LandscapeConfig(), simulation.clock.sleep, is_tested=is_tested)
+    simulation.place = replace(simulation.place, target=target)
+    return target
+
+
+@pytest.mark.parametrize(
+    ("template_id", "num_trials"), [("vectorised", 1), ("max_active", NUM_TRIALS)]
+)
+def test_trials_run_on_what_starts_soonest(
+    tmp_path: Path, template_id: str, num_trials: int
+) -> None:
+    bureau = Bureau(tmp_path, template_id)
+    target = _screened(bureau, is_tested=True)
+    bureau.work()
+    assert (target.num_screenings, target.num_quick_starts) == (num_trials, 0)
+    assert len(bureau.events(TrialMeasured)) == num_trials
+
+
+def test_a_switch_is_proposed_untried_where_starts_are_slow(tmp_path: Path) -> None:
+    bureau = Bureau(tmp_path, "vectorised")
+    target = _screened(bureau, is_tested=False)
+    bureau.work()
+    (patch,) = bureau.events(PatchProposed)
+    assert patch.validation == "not started before it is measured"
+    assert (target.num_screenings, bureau.events(TrialMeasured)) == (0, [])
+
+
+def test_numbers_are_searched_for_even_there(tmp_path: Path) -> None:
+    bureau = Bureau(tmp_path, "max_active")
+    target = _screened(bureau, is_tested=False)
+    bureau.work()
+    assert target.num_screenings == NUM_TRIALS
 
 
 def test_a_crash_is_an_event(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from arbor.events.types import Scalar, Value
+from arbor.targets.vllm.checkpoints import Checkpoint
 from arbor.targets.vllm.entry import DeviceKind, ModelTrait
+from arbor.targets.vllm.own_actions import OwnAction
 
 Client = Literal["builtin", "bench"]
 
@@ -108,6 +110,15 @@ class VllmTargetConfig(Value):
     """What config.json does not tell of the model."""
     actions: tuple[str, ...] = ()
     """Entries of the catalog to try; all that apply when empty."""
+    checkpoints: tuple[Checkpoint, ...] = ()
+    """Other forms of the model, each an action."""
+    own_actions: tuple[OwnAction, ...] = ()
+    """Further actions, which the catalog does not have."""
+    screening: Literal["server", "in_process", "none"] = "server"
+    """Where specialists try what they propose. An engine inside one process starts sooner on a
+    processor; what acts on threads or on the front end is tried on a server all the same. With
+    ``none`` an action without numbers to search is proposed untried, for servers that start
+    slowly: the bench sees whether it runs."""
     workload: Workload = Workload()
     client: Client = "builtin"
     """Who plays windows: Arbor, or ``vllm bench serve``, which starts slowly."""

@@ -29,12 +29,15 @@ from arbor.targets.serve_yaml import CONFIG_FILE, dump_config
 from arbor.targets.vllm.accuracy_run import AccuracyRun
 from arbor.targets.vllm.arguments import MODEL_KEY, BadOptionError, command_line
 from arbor.targets.vllm.catalog_actions import vllm_actions
+from arbor.targets.vllm.checkpoints import check_checkpoints, checkpoint_actions
 from arbor.targets.vllm.config import DEFAULT_ENVIRONMENT, VllmTargetConfig
 from arbor.targets.vllm.device_memory import DeviceMemory
 from arbor.targets.vllm.devices import Devices, find_devices
 from arbor.targets.vllm.installation import Installation, find_installation
 from arbor.targets.vllm.model_facts import Model, has_tokeniser, read_model
+from arbor.targets.vllm.own_actions import own_templates
 from arbor.targets.vllm.profiling import profile_under, profiler_words, trace_folder
+from arbor.targets.vllm.screening import ScreeningServer, ScreeningStarter, can_show
 from arbor.targets.vllm.server import VllmServer
 from arbor.targets.vllm.starting import VllmStarter
 from arbor.targets.vllm.windows import Windows
@@ -117,6 +120,7 @@ class VllmTarget:
         except BadOptionError as error:
             raise InvalidInputError(f"args: {error}") from error
         self._starter.environment(baseline)
+        check_checkpoints(self.model.path, self.config.checkpoints)
 
     def create_workspace(self, path: Path) -> None:
         """Write the baseline's options and variables, and what its numbers depend on.
@@ -151,14 +155,18 @@ class VllmTarget:
         return {**args, **{f"env.{name}": value for name, value in env.items()}}
 
     def actions(self, hardware: Hardware) -> Sequence[ActionTemplate]:
-        """Return the catalog's actions that this vLLM knows, for this machine and model.
+        """Return the catalog's actions that this vLLM knows, and the model's other forms.
 
         Raises:
             InvalidInputError: the model or vLLM is missing, or an action that is named.
         """
-        return vllm_actions(
+        found = vllm_actions(
             self.config, hardware, self.model.facts, self.installation, self.baseline_config()
         )
+        cost_ratio = self.config.cost_ratio
+        found = (*checkpoint_actions(self.config.checkpoints, cost_ratio), *found)
+        taken = {action.template_id for action in found}
+        return (*own_templates(self.config.own_actions, taken, cost_ratio), *found)
 
     def serve(self, worktree: Path, log_path: Path) -> AbstractContextManager[VllmServer]:
         """Start vLLM with the ``serve.yaml`` of a worktree.
@@ -169,6 +177,24 @@ class VllmTarget:
                 was not ready in time.
         """
         return self._starter.start(worktree, log_path)
+
+    def has_smoke_test(self) -> bool:
+        """Return whether what has no numbers to search is started before it is proposed."""
+        return self.config.screening != "none"
+
+    def serve_for_screening(
+        self, worktree: Path, log_path: Path
+    ) -> AbstractContextManager[Server]:
+        """Start an engine inside one process, if that is wanted and can show the changes.
+
+        Raises:
+            InvalidInputError: vLLM is missing.
+            ServerFailedError: as ``serve`` does.
+        """
+        is_wanted = self.config.screening == "in_process"
+        if is_wanted and can_show(worktree, self.baseline_config()):
+            return self._screener.start(worktree, log_path)
+        return self.serve(worktree, log_path)
 
     def warmup(self, server: Server, seed: int) -> None:
         """Play short requests, one per place of the client's concurrency and load.
@@ -214,6 +240,8 @@ class VllmTarget:
         Raises:
             ServerFailedError: the server failed, hung, or completed nothing.
         """
+        if isinstance(server, ScreeningServer):
+            return self._windows.screen(server, seed, num_requests, load)
         return self._windows.measure(_own(server), seed, num_requests, load)
 
     def reference(self, server: Server) -> bytes:
@@ -275,6 +303,12 @@ class VllmTarget:
             self.config.memory_limit_s,
         )
         return VllmStarter(self.config, self.installation, memory, self._choose_port)
+
+    @cached_property
+    def _screener(self) -> ScreeningStarter:
+        return ScreeningStarter(
+            self.config, self.installation, self._starter.environment, self._choose_port
+        )
 
     @cached_property
     def _windows(self) -> Windows:

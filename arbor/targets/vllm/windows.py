@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from arbor.events.errors import InvalidInputError
 from arbor.events.types import Load, WindowSample
@@ -23,6 +24,7 @@ from arbor.targets.vllm.requests import (
     prose,
     tokenised,
 )
+from arbor.targets.vllm.screening import ScreeningServer
 from arbor.targets.vllm.server import VllmServer
 from arbor.targets.vllm.window import ServerSide, measure_window
 
@@ -30,6 +32,24 @@ _WARMUP_LOADS = 2
 _WARMUP_PART = 3
 """Every request of a warm-up asks for this part of its tokens."""
 _WARMUP_S = 5.0
+
+
+class Prompted(Protocol):
+    """What is asked before prompts are drawn for it.
+
+    Attributes:
+        name: of the model, in requests.
+    """
+
+    name: str
+
+    def tokens(self, text: str) -> list[int]:
+        """Return a text in the model's tokens."""
+        ...
+
+    def max_model_len(self, phase: str) -> int | None:
+        """Return the longest sequence that is taken; None when it is not told."""
+        ...
 
 
 class Windows:
@@ -61,7 +81,7 @@ class Windows:
         self._env = dict(env)
         self._paragraphs: tuple[tuple[int, ...], ...] | None = None
 
-    def source(self, server: VllmServer, dataset: str) -> TokenSource:
+    def source(self, server: Prompted, dataset: str) -> TokenSource:
         """Return what draws the prompts of a dataset.
 
         Args:
@@ -83,7 +103,7 @@ class Windows:
         return TokenSource(self.model.vocab_size)
 
     def requests(
-        self, server: VllmServer, seed: int, num_requests: int, workload: str = ""
+        self, server: Prompted, seed: int, num_requests: int, workload: str = ""
     ) -> tuple[CompletionRequest, ...]:
         """Return the requests of a window; no prefix cache knows the prompts of another.
 
@@ -163,6 +183,18 @@ class Windows:
             server, self._load(asked, concurrency), seed, side, is_batch_invariant=is_invariant
         )
         return sample.model_copy(update={"num_shared_input_tokens": shared_prefix_tokens(asked)})
+
+    def screen(
+        self, server: ScreeningServer, seed: int, num_requests: int, load: Load = STANDARD_LOAD
+    ) -> WindowSample:
+        """Play one window on a worker, which proves nothing.
+
+        Raises:
+            ServerFailedError: the worker failed or hung.
+        """
+        concurrency = load.concurrency or self._config.workload.concurrency
+        asked = self.requests(server, seed, num_requests, load.workload)
+        return server.window(asked, concurrency, seed, self._config.load_limit_s)
 
     def _tokeniser(self, server: VllmServer) -> Path:
         return Path(str(server.config.get("args.tokenizer", self.model.path)))
