@@ -139,7 +139,13 @@ def write_program() -> None:
     """Write the ``vllm`` program, as its wheel's installation would."""
     program = HOME / "bin" / "vllm"
     program.parent.mkdir(parents=True, exist_ok=True)
-    lines = (f"#!{sys.executable}", "from vllm.entrypoints.cli.main import main", "main()")
+    # its processes of engines import this file again
+    lines = (
+        f"#!{sys.executable}",
+        "from vllm.entrypoints.cli.main import main",
+        'if __name__ == "__main__":',
+        "    main()",
+    )
     program.write_text("\n".join(lines) + "\n", encoding="utf-8")
     program.chmod(0o755)
 
