@@ -73,7 +73,8 @@ def _namespace(campaign_id: str) -> str:
     return f"arbor-{campaign_id}"
 
 
-def _kept_log(directory: Path, campaign_id: str) -> KeptLog:
+def kept_log(directory: Path, campaign_id: str) -> KeptLog:
+    """Return the log of a campaign whose keeper lives in this cluster."""
     return KeptLog(CampaignDirectory(directory).log, _CallKeeper(campaign_id))
 
 
@@ -87,17 +88,17 @@ def _what_happened(error: BaseException) -> str:
 
 class _ReactorActor(ReactorProcess):
     def __init__(self, name: str, directory: str, campaign_id: str) -> None:
-        super().__init__(name, Path(directory), _kept_log(Path(directory), campaign_id))
+        super().__init__(name, Path(directory), kept_log(Path(directory), campaign_id))
 
 
 class _BenchActor(BenchProcess):
     def __init__(self, directory: str, campaign_id: str) -> None:
-        super().__init__(Path(directory), _kept_log(Path(directory), campaign_id))
+        super().__init__(Path(directory), kept_log(Path(directory), campaign_id))
 
 
 class _SpecialistActor(SpecialistProcess):
     def __init__(self, directory: str, campaign_id: str, where: str) -> None:
-        super().__init__(Path(directory), _kept_log(Path(directory), campaign_id), where)
+        super().__init__(Path(directory), kept_log(Path(directory), campaign_id), where)
 
 
 def connect(num_specialists: int) -> float:
