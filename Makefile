@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 BUDGET ?= 5m
 
-.PHONY: demo test check format bench bench-engine bench-trust bench-engine-trust bench-best clean
+.PHONY: demo test check format bench bench-engine bench-trust bench-engine-trust bench-best bench-log chaos clean
 
 # An installed torch (a ROCm or CUDA container) is seen and kept.
 $(VENV)/.made:
@@ -56,6 +56,13 @@ bench-engine-trust: $(VENV)/.dev  ## A/A campaigns and rechecked claims on the r
 
 bench-best: $(VENV)/.dev  ## the best stack by a long offline search, to compare campaigns with
 	$(BIN)/python benchmarks/engine_best_stack.py
+
+bench-log: $(VENV)/.dev  ## the event log beside the disk's floor, SQLite, eventsourcing and Delta Lake
+	$(PIP) -e '.[bench]'
+	$(BIN)/python benchmarks/log.py
+
+chaos: $(VENV)/.dev  ## 500 SIGKILLs, paused writers, torn files, flipped bits, full disks
+	$(BIN)/python benchmarks/chaos.py
 
 clean:
 	rm -rf runs .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -17,17 +17,17 @@ from table import Row, publish
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.chaos import damage  # noqa: E402 - from the checkout
-from tests.chaos.ray_kills import run_on_ray  # noqa: E402
-from tests.chaos.storm import run_storm  # noqa: E402
+from tests.chaos import damage
+from tests.chaos.ray_kills import run_on_ray
+from tests.chaos.storm import run_storm
 
 PAGE = Path(__file__).parents[1] / "docs" / "chaos.md"
 INTRODUCTION = """\
 Kills and pauses hit a keeper and six actors while they append as fast as the disk allows, and a
 reader that follows all the time. Actors count in the log, take turns on a host by leases, and note
-what was acknowledged in files of their own. Afterwards: every acknowledged event lies at the position that
-was told, positions have no gap, each actor counted 1, 2, 3, nobody went on after its successor, the host
-was never taken twice, the follower saw the same, and `arbor log verify` finds nothing.
+what was acknowledged in files of their own. Afterwards: every acknowledged event lies at the
+position that was told, positions have no gap, each actor counted 1, 2, 3, nobody went on after
+its successor, the host was never taken twice, the follower saw the same, and `arbor log verify` finds nothing.
 
 Damage to files is done one at a time and undone; each must be reported with the file's name by
 `arbor log verify`, by a reader and by a writer that opens the log (those parts that they read).

@@ -1,4 +1,4 @@
-"""One durable append: Arbor's log beside the disk's floor, SQLite, eventsourcing and Delta Lake."""
+"""One durable append: Arbor beside the floor of the disk, SQLite, eventsourcing, Delta Lake."""
 
 import os
 import sqlite3

@@ -1,7 +1,7 @@
 """Events as rows of Parquet, and files whose seal covers every byte."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any

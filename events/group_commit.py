@@ -110,9 +110,7 @@ class GroupCommit:
     def _hand_over(self, led: list[_Request]) -> None:
         for request in led:
             if request.outcome is None:
-                request.outcome = LogError(
-                    "the append was interrupted: read the log, then repeat"
-                )
+                request.outcome = LogError("the append was interrupted: read the log, then repeat")
         self._is_led = False
         self._turn.notify_all()
 

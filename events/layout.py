@@ -106,7 +106,9 @@ class Layout:
             CorruptLogError: there are events, but nothing that says of which campaign.
         """
         if not campaign_id.isprintable():
-            raise InvalidInputError(f"campaign id {campaign_id!r} has control characters: remove them")
+            raise InvalidInputError(
+                f"campaign id {campaign_id!r} has control characters: remove them"
+            )
         if os.path.lexists(self.format):
             return
         for folder in (self.tail, self.segments, self.epochs):

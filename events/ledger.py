@@ -45,7 +45,7 @@ class Rows:
         return self.first + len(self.drafts) - 1
 
     def canonical_text(self) -> str:
-        """Return the text that the digest chain covers: one line an event, see docs/design/log.md."""
+        """Return the text that the digest chain covers, one line an event: docs/design/log.md."""
         shared = f"\t{self.recorded_at_us}\t{self.campaign_id}\t"
         return "".join(
             [
@@ -162,9 +162,7 @@ class Stage:
             self._require_current(fresh)
             self._require_condition(batch.condition)
             self._stage(fresh)
-        return tuple(
-            [new.get(each.event_id) or old[each.event_id] for each in batch.drafts]
-        )
+        return tuple([new.get(each.event_id) or old[each.event_id] for each in batch.drafts])
 
     def _require_current(self, drafts: Sequence[Encoded]) -> None:
         latest: dict[str, int] = {}

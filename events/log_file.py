@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import ValidationError
 from pyarrow import compute
+from pydantic import ValidationError
 
-from arbor.events.base import Recorded, timestamp_us
+from arbor.events.base import Recorded
 from arbor.events.codec import (
     FORMAT_VERSION,
     NEEDED,
@@ -204,8 +204,8 @@ class LogFile:
         columns = (announced.column(name).to_pylist() for name in ("actor", "incarnation"))
         for actor, incarnation in zip(*columns, strict=True):
             index.announce(actor, incarnation)
-        recorded_at = timestamp_us(compute.max(rows.column("recorded_at")).as_py())
-        return index, recorded_at or 0
+        times_us = rows.column("recorded_at").cast(pa.int64())
+        return index, int(compute.max(times_us).as_py())
 
     def _misplaced(self, found: int, expected: int) -> CorruptLogError:
         return CorruptLogError(f"{self.path} has position {found} where {expected} belongs")

@@ -39,9 +39,7 @@ class MemoryLog:
             positions = stage.add(batch)
             rows = stage.rows
             if rows.drafts:
-                digest = chain_digest(
-                    self._ledger.head.digest, rows.canonical_text().encode()
-                )
+                digest = chain_digest(self._ledger.head.digest, rows.canonical_text().encode())
                 self._ledger.apply(stage.index, Head(rows.last, digest), rows.recorded_at_us)
                 self._events.extend(
                     rows.recorded(position) for position in range(rows.first, rows.last + 1)

@@ -190,6 +190,9 @@ class ObjectLog(SingleWriter):
     def _files(self, after: int) -> Iterator[LogFile]:
         return self._reader.files(after)
 
+    def _committed(self, position: int) -> None:
+        """Nothing follows: objects are never compacted."""
+
 
 def tail_name(first: int) -> str:
     """Return the name of the commit that begins at a position."""

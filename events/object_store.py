@@ -95,7 +95,9 @@ class ObjectStore:
             pages = self._client.get_paginator("list_objects_v2").paginate(
                 Bucket=self._bucket, Prefix=begin, StartAfter=begin + after
             )
-            return [each["Key"][len(begin) :] for page in pages for each in page.get("Contents", ())]
+            return [
+                each["Key"][len(begin) :] for page in pages for each in page.get("Contents", ())
+            ]
         except Exception as error:
             raise self._failed("listed", folder, error) from error
 

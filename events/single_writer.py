@@ -54,6 +54,7 @@ class SingleWriter(ABC):
     def _files(self, after: int) -> Iterator[LogFile]:
         """Yield the durable files that hold what lies beyond a position."""
 
+    @abstractmethod
     def _committed(self, position: int) -> None:
         """Take note of a commit of this writer."""
 

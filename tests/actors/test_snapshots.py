@@ -87,8 +87,10 @@ def test_a_doubtful_snapshot_is_none(tmp_path: Path, snapshots: Snapshots, doubt
         case "log":
             other = tmp_path / "other"
             log = ParquetLog.open(other / "log", "c2")
-            log.append([Draft(r.event, r.event_id, r.actor) for r in opened(tmp_path).read(limit=14)])
-            snapshots = Snapshots(other / "log", tmp_path / "snapshots", tmp_path / "state" / "key")
+            events = opened(tmp_path).read(limit=14)
+            log.append([Draft(r.event, r.event_id, r.actor) for r in events])
+            key = tmp_path / "state" / "key"
+            snapshots = Snapshots(other / "log", tmp_path / "snapshots", key)
         case _:
             path.rename(path.with_name(f"{21:020d}.snapshot"))
     assert snapshots.latest() is None

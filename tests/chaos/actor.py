@@ -1,4 +1,4 @@
-"""An actor under load: counts in the log, takes the host now and then, notes what was acknowledged."""
+"""An actor under load: counts in the log, takes the host by turns, notes what was told."""
 
 import os
 from collections.abc import Iterator, Sequence

@@ -70,7 +70,7 @@ def torn_tails(directory: Path, num: int, seed: int = 1) -> Trial:
         torn = whole[:at]
         path.write_bytes(torn if chance.random() < 0.5 else torn + bytes(len(whole) - at))
 
-    return _try(directory, ids, damage, lambda: path.write_bytes(whole), path, num)
+    return _try(directory, ids, damage, lambda: path.write_bytes(whole), path, num=num)
 
 
 def bit_flips(directory: Path, num: int, seed: int = 1) -> Trial:
@@ -94,7 +94,7 @@ def bit_flips(directory: Path, num: int, seed: int = 1) -> Trial:
 
         # Old epochs and the empty files are read by `verify` alone.
         is_read = path.parent.name in {"tail", "segments"} and not path.stem.startswith("0" * 20)
-        one = _try(directory, ids, damage, repair, path, 1, opens=is_read)
+        one = _try(directory, ids, damage, repair, path, opens=is_read)
         trial.num_done += one.num_done
         trial.num_reported += one.num_reported
         trial.problems += one.problems
@@ -107,8 +107,8 @@ def _try(
     damage: Callable[[], object],
     repair: Callable[[], object],
     path: Path,
-    num: int,
     *,
+    num: int = 1,
     opens: bool = True,
 ) -> Trial:
     """Damage a file, ask everybody, repair it, and ask again."""
@@ -243,4 +243,3 @@ def failed_syncs(directory: Path, num: int) -> Trial:
         trial.problems.append(f"{len(acknowledged - stored)} acknowledged events are lost")
     trial.problems += [problem.text for problem in verify(directory).problems]
     return trial
-

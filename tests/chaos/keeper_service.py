@@ -1,4 +1,4 @@
-"""The keeper behind a socket instead of Ray: same class, same proxy, a process that can be killed."""
+"""The keeper behind a socket instead of Ray: same class and proxy, in a process to be killed."""
 
 import os
 import secrets

@@ -81,9 +81,7 @@ def _disturb(
     return seen
 
 
-def _victim(
-    running: Driver, recorded: list[Recorded], chance: random.Random
-) -> tuple[str, int]:
+def _victim(running: Driver, recorded: list[Recorded], chance: random.Random) -> tuple[str, int]:
     """Return who is killed next, and its process id; 0 when it is not there just now."""
     if chance.random() < KEEPER_SHARE:
         try:

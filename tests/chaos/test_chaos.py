@@ -1,4 +1,4 @@
-"""A small round of `make chaos`: kills, pauses, torn tails, flipped bits, full disks, failed syncs."""
+"""A small round of `make chaos`: kills, pauses, torn files, flipped bits, full disks, bad syncs."""
 
 from pathlib import Path
 
