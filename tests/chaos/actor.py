@@ -69,7 +69,10 @@ class Count:
 
 def act(name: str, directory: str, sockets: str, notes: str) -> None:
     """Work until killed, or until a successor has started."""
-    log = NotingLog(KeptLog(Path(directory), CallService(Path(sockets))), Path(notes))
+    call = CallService(Path(sockets))
+    # Answers once there is a log.
+    call("process_id")
+    log = NotingLog(KeptLog(Path(directory), call), Path(notes))
     journal = Journal(log, name, SystemClock())
     count = Count(name)
     journal.follow(count)

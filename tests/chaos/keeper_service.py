@@ -22,7 +22,11 @@ LIMIT_S = 60.0
 
 def serve(directory: str, sockets: str) -> None:
     """Open the log and answer until this writer is fenced."""
-    keeper = Keeper(directory, CAMPAIGN, compact_after=24, grace_s=0.2)
+    try:
+        keeper = Keeper(directory, CAMPAIGN, compact_after=24, grace_s=0.2)
+    except FencedError:
+        # Paused while it opened; its successor serves.
+        return
     path = Path(sockets) / secrets.token_hex(6)
     listener = Listener(str(path), family="AF_UNIX", backlog=64)
     link = Path(sockets) / f".{path.name}"
