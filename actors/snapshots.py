@@ -22,12 +22,13 @@ import pydantic
 from arbor.core.layout import CampaignDirectory
 from arbor.core.state import CampaignState
 from arbor.events.base import canonical_json
-from arbor.events.errors import ArborError
+from arbor.events.errors import ArborError, NotFoundError
 from arbor.events.parquet_reader import ParquetReader
 
 EVERY_EVENTS = 10_000
 """A new snapshot after so many further events."""
 _NUM_KEPT = 2
+_TROUBLE = (ArborError, OSError, pickle.PickleError, RecursionError)
 _SUFFIX = ".snapshot"
 _FOLDED_BY = ("arbor.core", "arbor.events")
 """Packages whose code decides what a fold gives."""
@@ -45,19 +46,20 @@ class Snapshots:
     def __init__(self, log: Path, folder: Path, key: Path) -> None:
         self._log = log
         self._folder = folder
-        self._key = key
+        # Stays as it is where there is no home; then there are no snapshots.
+        self._key = Path(os.path.expanduser(key))  # noqa: PTH111 - Path.expanduser raises
         self._saved_at = 0
 
     @classmethod
     def of_campaign(cls, directory: Path) -> "Snapshots":
         """Return the snapshots of a campaign, signed by this user."""
         names = CampaignDirectory(directory)
-        home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-        return cls(names.log, names.snapshots, home / "arbor" / "snapshot.key")
+        state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+        return cls(names.log, names.snapshots, Path(state) / "arbor" / "snapshot.key")
 
     def latest(self) -> CampaignState | None:
         """Return the newest state that is proven to be a fold of this log, or None."""
-        with suppress(ArborError, OSError):
+        with suppress(*_TROUBLE):
             reader = ParquetReader(self._log)
             for path in self._newest_first():
                 if (state := self._proven(path, reader)) is not None:
@@ -77,7 +79,7 @@ class Snapshots:
         Trouble here harms nobody: the next start folds a little more.
         """
         self._saved_at = state.position
-        with suppress(ArborError, OSError):
+        with suppress(*_TROUBLE):
             digest = ParquetReader(self._log).digest_at(state.position)
             if digest is None:
                 return False
@@ -118,6 +120,8 @@ class Snapshots:
         return signed.digest()
 
     def _read_key(self) -> bytes:
+        if not self._key.is_absolute():
+            raise NotFoundError(f"no home directory for {self._key}")
         with suppress(FileNotFoundError):
             return self._key.read_bytes()
         self._key.parent.mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,7 @@ from log_events import batches, drafts
 from table import Row, at_most
 
 from arbor.events.codec import to_table
+from arbor.events.durable import publish
 from arbor.events.encoding import Batch
 from arbor.events.ledger import Rows
 from arbor.events.parquet_log import ParquetLog
@@ -38,6 +39,20 @@ def floor(folder: Path) -> Iterator[Append]:
         yield append
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def new_file(folder: Path) -> Iterator[Append]:
+    """What a durable file of its own costs: create, write, fsync, link, fsync the folder."""
+    place = folder / "files"
+    place.mkdir()
+    number = count(1)
+
+    def append(batch: Batch) -> None:
+        text = "\n".join(each.payload for each in batch.drafts)
+        publish(text.encode(), place / str(next(number)))
+
+    yield append
 
 
 @contextmanager
@@ -117,6 +132,7 @@ def deltalake(folder: Path) -> Iterator[Append]:
 
 SYSTEMS: Mapping[str, Callable[[Path], AbstractContextManager[Append]]] = {
     "floor": floor,
+    "a durable new file": new_file,
     "Arbor": arbor,
     "SQLite": sqlite,
     "eventsourcing": eventsourcing,
@@ -139,7 +155,7 @@ def rows(folder: Path, turns: Mapping[int, int] = NUM_TURNS) -> Iterator[Row]:
         )
         how = f"median of {num_turns} appends, encoded before; systems take turns, one disk"
         for name, median in medians.items():
-            label = f"append by {name}, batch {size}"
+            label = f"{name}, batch {size}"
             if name == "Arbor":
                 yield at_most(label, median / least, "x floor", GOALS.get(size, 3.0), how)
             elif name != "floor":

@@ -4,8 +4,10 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import accumulate
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import compute
@@ -103,6 +105,8 @@ class Extent:
 def to_table(rows: Rows) -> pa.Table:
     """Return the rows of a commit."""
     drafts, num = rows.drafts, len(rows.drafts)
+    offsets = [0, *accumulate([len(draft.tags) for draft in drafts])]
+    tags = pa.array([tag for draft in drafts for tag in draft.tags], pa.string())
     columns: list[Any] = [
         range(rows.first, rows.first + num),
         [draft.event_id for draft in drafts],
@@ -115,12 +119,13 @@ def to_table(rows: Rows) -> pa.Table:
         [draft.decided_at_us for draft in drafts],
         [SCHEMA_VERSION] * num,
         [draft.kind for draft in drafts],
-        [draft.tags for draft in drafts],
+        pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), tags, type=_TAGS.type),
         *zip(*[draft.promoted for draft in drafts], strict=True),
         [draft.payload for draft in drafts],
     ]
     arrays = [
-        pa.array(column, type=field.type) for column, field in zip(columns, SCHEMA, strict=True)
+        column if isinstance(column, pa.Array) else pa.array(column, type=field.type)
+        for column, field in zip(columns, SCHEMA, strict=True)
     ]
     return pa.Table.from_arrays(arrays, schema=SCHEMA)
 
@@ -179,6 +184,13 @@ def canonical_lines(table: pa.Table) -> Any:
     return compute.binary_join_element_wise(
         *texts, line, separator, null_handling="replace", null_replacement=""
     )
+
+
+def text_of(lines: Any) -> tuple[memoryview, Any]:
+    """Return the bytes of such lines in one piece, and where each begins and the last one ends."""
+    _, offsets, data = lines.buffers()
+    starts = np.frombuffer(offsets, np.int64)[lines.offset : lines.offset + len(lines) + 1]
+    return memoryview(data)[starts[0] : starts[-1]], starts - starts[0]
 
 
 def _as_text(column: Any) -> Any:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +19,7 @@ from arbor.events.codec import (
     Extent,
     canonical_lines,
     is_sealed,
+    text_of,
     to_recorded,
 )
 from arbor.events.errors import CorruptLogError, LogError
@@ -160,7 +160,8 @@ class LogFile:
             raise self._misplaced(int(positions[wrong[0]]), int(expected[wrong[0]]))
         lines = canonical_lines(table)
         ends = np.cumsum(self.extent.sizes)
-        text, cuts = _bytes_at(lines, [0, *ends.tolist()])
+        text, starts = text_of(lines)
+        cuts = starts[[0, *ends.tolist()]].tolist()
         epochs = table.column("epoch").to_numpy()
         digest = self.extent.previous
         found: list[Commit] = []
@@ -210,9 +211,3 @@ class LogFile:
     def _misplaced(self, found: int, expected: int) -> CorruptLogError:
         return CorruptLogError(f"{self.path} has position {found} where {expected} belongs")
 
-
-def _bytes_at(lines: Any, cuts: list[int]) -> tuple[memoryview, list[int]]:
-    """Return the text of a large string array in one piece, and where rows begin in it."""
-    _, offsets, data = lines.buffers()
-    starts = np.frombuffer(offsets, np.int64)[lines.offset : lines.offset + len(lines) + 1]
-    return memoryview(data), starts[cuts].tolist()
