@@ -4,6 +4,7 @@ They are disposable: proven against the log's chain of digests, signed with a ke
 the user's own machine, and dropped at the first doubt. The audit and all replays ignore them.
 """
 
+import gc
 import hashlib
 import hmac
 import os
@@ -11,7 +12,7 @@ import pickle
 import platform
 import secrets
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -111,7 +112,8 @@ class Snapshots:
             signature, self._signature(_header(position, digest), body)
         ):
             return None
-        state = pickle.loads(body)  # noqa: S301 - signed by this user, for this code and log
+        with _no_collection():
+            state = pickle.loads(body)  # noqa: S301 - signed by this user, for this code and log
         return state if isinstance(state, CampaignState) else None
 
     def _signature(self, header: bytes, body: bytes) -> bytes:
@@ -134,6 +136,18 @@ class Snapshots:
             os.link(temporary, self._key)
         temporary.unlink()
         return self._key.read_bytes()
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the garbage collector from looking at a million new objects again and again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _header(position: int, digest: str) -> bytes:

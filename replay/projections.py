@@ -1,6 +1,6 @@
 """The log as SQL tables in DuckDB: one table of events, one typed view a kind, the tree."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import islice
@@ -9,12 +9,12 @@ from typing import Any, Literal, Self, get_args, get_origin
 
 import duckdb
 import pyarrow as pa
-from pyarrow import compute
 from pydantic import BaseModel
 
 from arbor.events.base import Event
 from arbor.events.codec import SCHEMA
 from arbor.events.errors import InvalidInputError
+from arbor.events.log_file import LogFile
 from arbor.events.parquet_reader import ParquetReader
 from arbor.events.union import AnyEvent
 
@@ -88,12 +88,19 @@ class Projection:
         num = 0
         found = self._reader.files(self.position)
         while batch := list(islice(found, _FILES_AT_ONCE)):
-            rows = pa.concat_tables([file.table() for file in batch], promote_options="default")
-            new = rows.filter(compute.greater(rows["position"], self.position))
-            self._insert(new)
-            self.position = batch[-1].last
-            num += new.num_rows
+            num += self._insert_new(batch)
         return num
+
+    def _insert_new(self, batch: Sequence[LogFile]) -> int:
+        parts, position = [], self.position
+        for file in batch:
+            # A segment that appeared meanwhile may begin before what is here already.
+            parts.append(file.table().slice(max(position + 1 - file.first, 0)))
+            position = file.last
+        rows = pa.concat_tables(parts, promote_options="default")
+        self._insert(rows)
+        self.position = position
+        return int(rows.num_rows)
 
     def _insert(self, rows: pa.Table, *, create: bool = False) -> None:
         self._connection.register(_BATCH, rows)

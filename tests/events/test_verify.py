@@ -13,7 +13,7 @@ from arbor.events.log import GENESIS_DIGEST, Head
 from arbor.events.log_file import LogFile
 from arbor.events.parquet_log import ParquetLog
 from arbor.events.verify import Problem, VerifyReport, verify
-from tests.contracts.event_log import draft
+from tests.contracts.event_log import draft, proposed
 
 
 @pytest.fixture
@@ -157,3 +157,12 @@ def test_what_lies_before_the_damage_is_told(layout: Layout) -> None:
     report = verify(layout.directory)
     assert (report.num_events, report.num_commits) == (3, 2)
     assert only(report).position == 4
+
+
+def test_odd_payloads_are_compared_too(tmp_path: Path) -> None:
+    """Escapes, nested names and texts that look like other things agree with their columns."""
+    log = ParquetLog.open(tmp_path / "log", "c1")
+    for number, reason in enumerate(('"}\n{"kind":"x"', "\x00\u2028🙂", "null", "\\u0041")):
+        log.append([draft(number, proposed(number, reason))])
+    log.close()
+    assert verify(tmp_path / "log").is_sound
