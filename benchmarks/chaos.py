@@ -27,7 +27,8 @@ Kills and pauses hit a keeper and six actors while they append as fast as the di
 reader that follows all the time. Actors count in the log, take turns on a host by leases, and note
 what was acknowledged in files of their own. Afterwards: every acknowledged event lies at the
 position that was told, positions have no gap, each actor counted 1, 2, 3, nobody went on after
-its successor, the host was never taken twice, the follower saw the same, and `arbor log verify` finds nothing.
+its successor, the host was never taken twice, the follower saw the same, and `arbor log verify`
+finds nothing.
 
 Damage to files is done one at a time and undone; each must be reported with the file's name by
 `arbor log verify`, by a reader and by a writer that opens the log (those parts that they read).

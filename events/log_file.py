@@ -210,4 +210,3 @@ class LogFile:
 
     def _misplaced(self, found: int, expected: int) -> CorruptLogError:
         return CorruptLogError(f"{self.path} has position {found} where {expected} belongs")
-

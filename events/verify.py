@@ -239,8 +239,8 @@ def _disagreements(table: pa.Table, first: int, campaign_id: str) -> Iterator[in
 def _all_agree(table: pa.Table, campaign_id: str) -> bool:
     """Return whether all rows agree; False also when Arrow cannot tell."""
     payload = table.column("payload").combine_chunks().cast(pa.large_string())
-    lines = compute.binary_join_element_wise(payload, "\n", "")
-    text, _ = text_of(lines)
+    line, nothing = (pa.scalar(each, pa.large_string()) for each in ("\n", ""))
+    text, _ = text_of(compute.binary_join_element_wise(payload, line, nothing))
     options = json.ParseOptions(
         explicit_schema=_DERIVED, newlines_in_values=False, unexpected_field_behavior="ignore"
     )

@@ -1,4 +1,4 @@
-"""A small round of `make chaos`: kills, pauses, torn files, flipped bits, full disks, bad syncs."""
+"""A small round of `make chaos`: kills, pauses, torn files, flipped bits, full disks."""
 
 from pathlib import Path
 

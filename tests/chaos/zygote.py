@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +18,7 @@ from tests.chaos.actor import act
 from tests.chaos.keeper_service import serve
 
 REPOSITORY = Path(__file__).parents[2]
-ROLES = {"keeper": serve, "actor": act}
+ROLES: dict[str, Callable[..., None]] = {"keeper": serve, "actor": act}
 
 
 class Zygote:
