@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 BUDGET ?= 5m
 VLLM_BUDGET ?= 20m
 
-.PHONY: demo vllm demo-vllm test test-vllm check format bench bench-engine bench-trust bench-engine-trust bench-rca bench-best bench-replay clean
+.PHONY: demo vllm demo-vllm test test-vllm check format bench bench-engine bench-trust bench-engine-trust bench-rca bench-best bench-replay bench-log chaos clean
 
 # An installed torch (a ROCm or CUDA container) is seen and kept.
 $(VENV)/.made:
@@ -74,6 +74,13 @@ bench-best: $(VENV)/.dev  ## the best stack by a long offline search, to compare
 
 bench-replay: $(VENV)/.dev  ## a log of a million events as SQL tables, and one event later
 	$(BIN)/python benchmarks/replay_speed.py
+
+bench-log: $(VENV)/.dev  ## the event log beside the disk's floor, SQLite, eventsourcing and Delta Lake
+	$(PIP) -e '.[bench]'
+	$(BIN)/python benchmarks/log.py
+
+chaos: $(VENV)/.dev  ## 500 SIGKILLs, paused writers, torn files, flipped bits, full disks
+	$(BIN)/python benchmarks/chaos.py
 
 clean:
 	rm -rf runs .mypy_cache .ruff_cache .pytest_cache .hypothesis

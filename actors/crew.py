@@ -9,7 +9,6 @@ from arbor.actors.specialists.config import ConfigCraft
 from arbor.actors.specialists.tuning import TuningCraft
 from arbor.core.state import CampaignState
 from arbor.core.tree import Status
-from arbor.events.base import Recorded
 from arbor.events.choice import ActionDispatched
 
 CRAFTS: dict[str, Callable[[], Craft]] = {
@@ -20,22 +19,16 @@ CRAFTS: dict[str, Callable[[], Craft]] = {
 
 
 class DispatchBoard:
-    """Fold of dispatched actions, to find those that need a specialist now."""
+    """View of dispatched actions, to find those that need a specialist now."""
 
     def __init__(self, state: CampaignState) -> None:
         self._state = state
-        self._dispatches: dict[str, ActionDispatched] = {}
-
-    def apply(self, recorded: Recorded) -> None:
-        """Fold one event."""
-        if isinstance(recorded.event, ActionDispatched):
-            self._dispatches[recorded.event.node_id] = recorded.event
 
     def waiting(self) -> tuple[ActionDispatched, ...]:
         """Return the dispatches whose node is still being worked on, oldest first."""
         nodes = self._state.tree.nodes
         return tuple(
-            d for d in self._dispatches.values() if nodes[d.node_id].status is Status.WORKING
+            d for d in self._state.dispatches.values() if nodes[d.node_id].status is Status.WORKING
         )
 
     def get(self, node_id: str) -> ActionDispatched:
@@ -44,7 +37,7 @@ class DispatchBoard:
         Raises:
             LookupError: no such dispatch.
         """
-        return self._dispatches[node_id]
+        return self._state.dispatches[node_id]
 
 
 def build_specialist(

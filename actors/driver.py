@@ -8,6 +8,7 @@ from arbor.actors.crew import DispatchBoard
 from arbor.actors.inbox import Inbox
 from arbor.actors.intake import Intake
 from arbor.actors.shell import ReactorShell
+from arbor.actors.snapshots import Snapshots
 from arbor.actors.supervisor import Supervisor
 from arbor.core.clock import Clock
 from arbor.core.layout import CampaignDirectory
@@ -33,10 +34,10 @@ def supervise(
     Raises:
         ArborError: an actor broke for good.
     """
-    shell = ReactorShell(Supervisor(), cluster.log, clock)
+    snapshots = Snapshots.of_campaign(cluster.directory)
+    shell = ReactorShell(Supervisor(), cluster.log, clock, snapshots)
     state = shell.journal.state
     board = DispatchBoard(state)
-    shell.journal.follow(board)
     intake = Intake(Inbox(CampaignDirectory(cluster.directory).inbox), shell.journal)
     shell.start()
     cluster.run()
@@ -51,6 +52,7 @@ def supervise(
             cluster.employ(dispatch, shell.journal)
         cluster.release_finished(board, shell.journal)
         cluster.check()
+        snapshots.save_if_due(state)
         watch(state, clock.now())
         shell.wait(TICK_S)
     watch(state, clock.now())

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
+from arbor.actors.snapshots import Snapshots
 from arbor.core.clock import Clock
 from arbor.core.reactor import Fold
 from arbor.core.state import CampaignState
@@ -26,15 +27,30 @@ class Journal:
         state: the campaign's state up to what was folded last.
         clock: the actor's clock.
         actor: name of the actor.
+
+    Args:
+        log: the log.
+        actor: name of the actor.
+        clock: its clock.
+        snapshots: where a start may begin; None to fold the whole log.
+        state: the fold to feed; a new one when None.
     """
 
-    def __init__(self, log: EventLog, actor: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        log: EventLog,
+        actor: str,
+        clock: Clock,
+        snapshots: Snapshots | None = None,
+        state: CampaignState | None = None,
+    ) -> None:
         self._log = log
+        self._snapshots = snapshots
         self.actor = actor
         self.clock = clock
-        self.state = CampaignState()
+        self.state = CampaignState() if state is None else state
         self._folds: list[Fold] = [self.state]
-        self._incarnation = 0
+        self._own_incarnation = 0
         self._position = 0
 
     @property
@@ -55,12 +71,26 @@ class Journal:
         Raises:
             LogError: the log cannot be used.
         """
+        self._take_snapshot()
         self.catch_up()
-        self._incarnation += 1
+        # Never that of a successor, else nothing would stop this one.
+        self._own_incarnation = self.state.incarnations.get(self.actor, 0) + 1
         self.append(
             IncarnationStarted(process_id=os.getpid(), host=socket.gethostname(), devices=devices)
         )
         self.catch_up()
+
+    def _incarnation(self) -> int:
+        return self._own_incarnation or self.state.incarnations.get(self.actor, 0)
+
+    def _take_snapshot(self) -> None:
+        """Begin where a snapshot ends; other folds than the state need the whole log."""
+        if self._snapshots is None or self._position or len(self._folds) > 1:
+            return
+        found = self._snapshots.latest()
+        if found is not None:
+            self.state.adopt(found)
+            self._position = found.position
 
     def catch_up(self) -> int:
         """Fold what is new; return the number of events."""
@@ -71,8 +101,6 @@ class Journal:
         return num
 
     def _apply(self, recorded: Recorded) -> None:
-        if recorded.actor == self.actor and isinstance(recorded.event, IncarnationStarted):
-            self._incarnation = max(self._incarnation, recorded.incarnation)
         for fold in self._folds:
             fold.apply(recorded)
         self._position = recorded.position
@@ -137,7 +165,7 @@ class Journal:
                 event=event,
                 event_id=uuid7(now),
                 actor=self.actor,
-                incarnation=self._incarnation,
+                incarnation=self._incarnation(),
                 decided_after=self._position if is_decision else None,
                 decided_at=decided_at,
             )

@@ -5,24 +5,32 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from arbor.events.base import Condition, Draft, Recorded
+from arbor.events.encoding import Batch
 from arbor.events.errors import ArborError, LogError
 from arbor.events.log import Head
-from arbor.events.parquet_log import ParquetLog
+from arbor.events.parquet_log import COMPACT_AFTER_COMMITS, GRACE_S, ParquetLog
 from arbor.events.parquet_reader import ParquetReader
 
 
 class Keeper:
     """Owns the Parquet log; its methods return errors as values so that no wrapper hides them."""
 
-    def __init__(self, directory: str, campaign_id: str) -> None:
-        self._log = ParquetLog.open(Path(directory), campaign_id)
+    def __init__(
+        self,
+        directory: str,
+        campaign_id: str,
+        *,
+        compact_after: int = COMPACT_AFTER_COMMITS,
+        grace_s: float = GRACE_S,
+    ) -> None:
+        self._log = ParquetLog.open(
+            Path(directory), campaign_id, compact_after=compact_after, grace_s=grace_s
+        )
 
-    def append(
-        self, drafts: Sequence[Draft], condition: Condition | None
-    ) -> tuple[int, ...] | ArborError:
-        """Append all drafts or none; return their positions, or why not."""
+    def append(self, batch: Batch) -> tuple[int, ...] | ArborError:
+        """Append a whole batch or none of it; return its positions, or why not."""
         try:
-            return self._log.append(drafts, condition)
+            return self._log.append_batch(batch)
         except ArborError as error:
             return error
 
@@ -74,10 +82,16 @@ class KeptLog:
         Raises:
             ConflictError: the condition does not hold.
             FencedError: the draft's incarnation has a successor.
+            InvalidInputError: a draft could not be read again.
             StorageFullError: the bytes could not be written.
             LogError: the keeper is gone.
         """
-        answer = self._call("append", tuple(drafts), condition)
+        # Encoded here, so that the one keeper has the least to do.
+        return self.append_batch(Batch.encode(drafts, condition))
+
+    def append_batch(self, batch: Batch) -> tuple[int, ...]:
+        """Append a batch that is encoded already; see ``append``."""
+        answer = self._call("append", batch)
         if isinstance(answer, ArborError):
             raise answer
         if not isinstance(answer, tuple):

@@ -37,7 +37,6 @@ class LocalCampaign:
             self._supervisor,
         ]
         self._board = DispatchBoard(self._supervisor.journal.state)
-        self._supervisor.journal.follow(self._board)
         self._bench_journal = Journal(log, Bench.name, clock)
         self._bench = Bench(place, self._bench_journal)
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
+from arbor.actors.snapshots import Snapshots
 from arbor.core.layout import CampaignDirectory
 from arbor.core.state import CampaignState
 from arbor.events.errors import BusyError, CorruptLogError, InvalidInputError
@@ -125,7 +126,7 @@ def earlier_campaign(directory: Path) -> Earlier | None:
             raise CorruptLogError(f"{layout.format} is missing: restore it from a copy")
         return None
     reader = ParquetReader(layout.directory)
-    state = CampaignState()
-    for recorded in reader.read():
+    state = Snapshots.of_campaign(directory).latest() or CampaignState()
+    for recorded in reader.read(state.position):
         state.apply(recorded)
     return Earlier(reader.campaign_id, state)

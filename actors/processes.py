@@ -17,6 +17,7 @@ from arbor.actors.operations_log import operations_log
 from arbor.actors.orchestrator import Orchestrator
 from arbor.actors.place import Place
 from arbor.actors.shell import ReactorShell
+from arbor.actors.snapshots import Snapshots
 from arbor.core.campaign import Campaign
 from arbor.core.clock import SystemClock
 from arbor.core.layout import CampaignDirectory
@@ -45,6 +46,10 @@ def place_for(directory: Path, target: Target, devices: tuple[str, ...] = ()) ->
     return Place(target, workspace, blobs, directory, devices=devices)
 
 
+def _journal(log: EventLog, actor: str, directory: Path) -> Journal:
+    return Journal(log, actor, SystemClock(), Snapshots.of_campaign(directory))
+
+
 def _place_of(journal: Journal, directory: Path, devices: tuple[str, ...]) -> Place:
     started = journal.state.started
     if started is None:
@@ -70,7 +75,9 @@ class ReactorProcess:
 
     def __init__(self, name: str, directory: Path, log: EventLog) -> None:
         self._say = operations_log(directory, name)
-        self._shell = ReactorShell(REACTORS[name](), log, SystemClock())
+        self._shell = ReactorShell(
+            REACTORS[name](), log, SystemClock(), Snapshots.of_campaign(directory)
+        )
 
     def process_id(self) -> int:
         """Return the process id."""
@@ -118,7 +125,7 @@ class BenchProcess:
 
     def run(self) -> None:
         """Answer requests until the campaign ends, or this incarnation is fenced."""
-        journal = Journal(self._log, Bench.name, SystemClock())
+        journal = _journal(self._log, Bench.name, self._directory)
         say = operations_log(self._directory, Bench.name)
         with _life(say), suppress(FencedError):
             journal.start(self._devices)
@@ -168,9 +175,8 @@ class SpecialistProcess:
 
     def run(self, node_id: str) -> None:
         """Build the specialist of a node and let it do its work once."""
-        journal = Journal(self._log, specialist_name(node_id), SystemClock())
+        journal = _journal(self._log, specialist_name(node_id), self._directory)
         board = DispatchBoard(journal.state)
-        journal.follow(board)
         say = operations_log(self._directory, "specialists")
         with _life(say.bind(node_id=node_id)), suppress(FencedError):
             journal.start(self._devices)

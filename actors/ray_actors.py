@@ -52,7 +52,8 @@ class CallKeeper:
             raise LogError(f"the keeper of the log is gone: {what_happened(error)}") from error
 
 
-def _kept_log(directory: Path, campaign_id: str) -> KeptLog:
+def kept_log(directory: Path, campaign_id: str) -> KeptLog:
+    """Return the log of a campaign whose keeper lives in this cluster."""
     return KeptLog(CampaignDirectory(directory).log, CallKeeper(campaign_id))
 
 
@@ -74,7 +75,7 @@ class ReactorActor(ReactorProcess):
     """A reactor's process."""
 
     def __init__(self, name: str, directory: str, campaign_id: str) -> None:
-        super().__init__(name, Path(directory), _kept_log(Path(directory), campaign_id))
+        super().__init__(name, Path(directory), kept_log(Path(directory), campaign_id))
 
 
 class BenchActor(BenchProcess):
@@ -82,7 +83,7 @@ class BenchActor(BenchProcess):
 
     def __init__(self, directory: str, campaign_id: str) -> None:
         path = Path(directory)
-        super().__init__(path, _kept_log(path, campaign_id), _own_devices())
+        super().__init__(path, kept_log(path, campaign_id), _own_devices())
 
 
 class SpecialistActor(SpecialistProcess):
@@ -90,5 +91,5 @@ class SpecialistActor(SpecialistProcess):
 
     def __init__(self, directory: str, campaign_id: str, where: str, *, is_borrower: bool) -> None:
         path = Path(directory)
-        log = _kept_log(path, campaign_id)
+        log = kept_log(path, campaign_id)
         super().__init__(path, log, where, _own_devices(), is_borrower=is_borrower)

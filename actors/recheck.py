@@ -66,7 +66,7 @@ class Rechecked(Value):
     schema_version: int = 1
     campaign_id: str
     log_head: str
-    """End of the log that made the claim, as ``arbor audit --anchor`` prints it."""
+    """End of the log that made the claim, as ``arbor audit`` prints it."""
     node_id: str
     incumbent_id: str
     commit: str

@@ -1,6 +1,7 @@
 """The shell of a reactor: fold, react, append with a condition, again."""
 
 from arbor.actors.journal import Journal
+from arbor.actors.snapshots import Snapshots
 from arbor.core.clock import Clock
 from arbor.core.reactor import Reactor
 from arbor.events.errors import ConflictError
@@ -15,11 +16,12 @@ class ReactorShell:
         num_conflicts: decisions that came too late, since the process began.
     """
 
-    def __init__(self, reactor: Reactor, log: EventLog, clock: Clock) -> None:
+    def __init__(
+        self, reactor: Reactor, log: EventLog, clock: Clock, snapshots: Snapshots | None = None
+    ) -> None:
         self._reactor = reactor
         self._clock = clock
-        self.journal = Journal(log, reactor.name, clock)
-        self.journal.follow(reactor)
+        self.journal = Journal(log, reactor.name, clock, snapshots, reactor.state)
         self.num_conflicts = 0
 
     def start(self) -> None:

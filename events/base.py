@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
@@ -18,7 +18,9 @@ class Event(BaseModel):
     conditional append can watch.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants"
+    )
 
     area: ClassVar[str] = ""
     """Group of events in the documentation."""
@@ -34,6 +36,10 @@ class Event(BaseModel):
     def tags(self) -> frozenset[str]:
         """Return the tags that conditional appends watch."""
         return frozenset({f"action:{self.action_id}"}) if self.action_id else frozenset()
+
+
+EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
+"""Times are stored as microseconds since then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,38 +110,22 @@ def canonical_json(value: Any) -> str:
 
 
 def payload_json(event: Event) -> str:
-    """Return the canonical JSON of an event's payload."""
-    return canonical_json(event.model_dump(mode="json"))
+    """Return an event's payload as it is stored: compact JSON, fields in the order of the class.
+
+    Raises:
+        ValueError: the event has a text without UTF-8.
+    """
+    return event.model_dump_json()
 
 
 def timestamp_us(moment: datetime | None) -> int | None:
     """Return microseconds since the epoch, the form in which times are stored and digested."""
     if moment is None:
         return None
-    delta = moment.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+    delta = moment.astimezone(UTC) - EPOCH_START
     return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
 
 
-def canonical_bytes(recorded: Recorded, payload: str | None = None) -> bytes:
-    """Return the bytes that the digest chain covers: the whole header and the payload.
-
-    Args:
-        recorded: the event with its place.
-        payload: its payload as stored; encoded again when None, which differs from the stored
-            one after an upcast.
-    """
-    return canonical_json(
-        [
-            recorded.position,
-            recorded.event_id,
-            timestamp_us(recorded.recorded_at),
-            recorded.campaign_id,
-            recorded.actor,
-            recorded.incarnation,
-            recorded.epoch,
-            recorded.decided_after,
-            timestamp_us(recorded.decided_at),
-            recorded.schema_version,
-            payload_json(recorded.event) if payload is None else payload,
-        ]
-    ).encode()
+def moment_of(time_us: int) -> datetime:
+    """Return the UTC time of microseconds since the epoch."""
+    return EPOCH_START + timedelta(microseconds=time_us)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from arbor.events.codec import encode_file
+from arbor.events.codec import Extent, encode_file
 from arbor.events.durable import SyncFailedError, publish, sync_directory
 from arbor.events.errors import ArborError, CorruptLogError
 from arbor.events.layout import Layout
@@ -99,7 +99,11 @@ class Compactor:
             if first > through:
                 break
             file = LogFile.load(self._layout.tail_path(first))
-            if files and (file.first, file.previous) != (files[-1].last + 1, files[-1].digest):
+            before = files[-1] if files else None
+            if before and (file.first, file.extent.previous) != (
+                before.last + 1,
+                before.extent.digest,
+            ):
                 raise CorruptLogError(f"{file.path} does not follow the commit before it")
             files.append(file)
             num_rows += file.last - file.first + 1
@@ -111,8 +115,10 @@ class Compactor:
 
     def _write_segment(self, files: list[LogFile]) -> None:
         table = pa.concat_tables([file.table() for file in files])
-        commits = [commit for file in files for commit in file.commits]
-        data = encode_file(table, commits, files[0].previous, compression="zstd")
+        first, last = files[0].extent, files[-1].extent
+        sizes = tuple(size for file in files for size in file.extent.sizes)
+        extent = Extent(first.first, sizes, first.previous, last.digest)
+        data = encode_file(table, extent, compression="zstd")
         path = self._layout.segment_path(files[0].first, files[-1].last)
         publish(data, path)
         if not LogFile.load(path).table().equals(table):

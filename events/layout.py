@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from arbor.events.base import canonical_json, timestamp_us
-from arbor.events.codec import FORMAT_VERSION, encode_file, to_table
+from arbor.events.codec import FORMAT_VERSION, SCHEMA, Extent, encode_file
 from arbor.events.durable import make_directory, publish, sweep_temporary
 from arbor.events.errors import (
     CorruptLogError,
@@ -105,13 +105,17 @@ class Layout:
             StorageFullError: there is no space.
             CorruptLogError: there are events, but nothing that says of which campaign.
         """
+        if not campaign_id.isprintable():
+            raise InvalidInputError(
+                f"campaign id {campaign_id!r} has control characters: remove them"
+            )
         if os.path.lexists(self.format):
             return
         for folder in (self.tail, self.segments, self.epochs):
             make_directory(folder)
         if self.tails() or self.segment_ranges():
             raise CorruptLogError(f"{self.format} is missing: restore it from a copy")
-        empty = encode_file(to_table([]), [], GENESIS_DIGEST)
+        empty = encode_file(SCHEMA.empty_table(), Extent(0, (), GENESIS_DIGEST, GENESIS_DIGEST))
         stated = {"campaign_id": campaign_id, "format": FORMAT_VERSION}
         for path, data in (
             (self.tail_path(0), empty),
@@ -200,12 +204,28 @@ def read_sealed(path: Path) -> dict[str, Any]:
     """
     try:
         text = path.read_bytes()
+    except OSError as error:
+        raise CorruptLogError(f"{path} is damaged ({error}): restore it from a copy") from error
+    return sealed_fields(text, str(path))
+
+
+def sealed_fields(text: bytes, name: str) -> dict[str, Any]:
+    """Return the fields of what ``to_sealed`` gave.
+
+    Args:
+        text: the line.
+        name: what a message calls it.
+
+    Raises:
+        CorruptLogError: a byte of it changed.
+    """
+    try:
         fields: dict[str, Any] = json.loads(text)
         del fields["seal"]
         if to_sealed(fields) == text:
             return fields
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CorruptLogError(f"{path} is damaged ({error}): restore it from a copy") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptLogError(f"{name} is damaged ({error}): restore it from a copy") from error
     raise CorruptLogError(
-        f"{path} is damaged (its bytes do not match its seal): restore it from a copy"
+        f"{name} is damaged (its bytes do not match its seal): restore it from a copy"
     )

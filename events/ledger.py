@@ -1,27 +1,19 @@
 """What a log must know to accept events: ids, tags, incarnations and the head; no storage."""
 
-from collections import ChainMap
-from collections.abc import Callable, Iterable, MutableMapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 
-from pydantic import ValidationError
-
-from arbor.events.base import (
-    SCHEMA_VERSION,
-    Condition,
-    Draft,
-    Recorded,
-    canonical_bytes,
-    payload_json,
-)
-from arbor.events.errors import ConflictError, FencedError, InvalidInputError
+from arbor.events.base import SCHEMA_VERSION, Condition, Recorded, moment_of, timestamp_us
+from arbor.events.encoding import TAG_SEPARATOR, Batch, Encoded
+from arbor.events.errors import ArborError, ConflictError, FencedError, LogError
 from arbor.events.life import IncarnationStarted
 from arbor.events.log import GENESIS_DIGEST, Head
-from arbor.events.union import decode
 
 Clock = Callable[[], datetime]
+ANNOUNCEMENT = IncarnationStarted.__name__
+"""Kind of the event that fences older incarnations of its actor."""
 
 
 def utc_now() -> datetime:
@@ -30,70 +22,66 @@ def utc_now() -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A recorded event and its payload exactly as it is stored."""
+class Rows:
+    """Events of one commit at their positions.
 
-    recorded: Recorded
-    payload: str
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Drafts of one append, encoded once, and its condition.
-
-    The events are those that the payloads give back, so that whoever folds them live sees exactly
-    what a replay will see.
+    Attributes:
+        first: position of the first one.
+        recorded_at_us: when the log accepted them, microseconds since 1970.
+        campaign_id: campaign of the log.
+        epoch: epoch of the log's writer.
+        drafts: the events.
     """
 
-    drafts: tuple[Draft, ...]
-    payloads: tuple[str, ...]
-    condition: Condition | None
+    first: int
+    recorded_at_us: int
+    campaign_id: str
+    epoch: int
+    drafts: Sequence[Encoded]
 
-    @classmethod
-    def encode(cls, drafts: Sequence[Draft], condition: Condition | None) -> "Batch":
-        """Encode the payloads and check that everything can be read again.
+    @property
+    def last(self) -> int:
+        """Position of the last event."""
+        return self.first + len(self.drafts) - 1
 
-        Raises:
-            InvalidInputError: an event or its header could not be read again.
-        """
-        stored: list[Draft] = []
-        payloads: list[str] = []
-        for draft in drafts:
-            try:
-                _require_storable(draft)
-                payload = payload_json(draft.event)
-                stored.append(replace(draft, event=decode(payload)))
-            except ValueError as error:
-                what = f"event {draft.event_id!r} ({type(draft.event).__name__})"
-                raise InvalidInputError(f"{what} cannot be stored: {_one_line(error)}") from error
-            payloads.append(payload)
-        return cls(tuple(stored), tuple(payloads), condition)
+    def canonical_text(self) -> str:
+        """Return the text that the digest chain covers, one line an event: docs/design/log.md."""
+        shared = f"\t{self.recorded_at_us}\t{self.campaign_id}\t"
+        return "".join(
+            [
+                f"{position}\t{each.event_id}{shared}{each.actor}\t{each.incarnation}\t{self.epoch}"
+                f"\t{_text(each.decided_after)}\t{_text(each.decided_at_us)}\t{SCHEMA_VERSION}"
+                f"\t{TAG_SEPARATOR.join(each.tags)}\t{each.payload}\t\n"
+                for position, each in enumerate(self.drafts, start=self.first)
+            ]
+        )
 
-
-def _require_storable(draft: Draft) -> None:
-    """Raise ValueError when a header does not fit its columns."""
-    for text in (draft.event_id, draft.actor):
-        # Lone surrogates have no UTF-8.
-        text.encode()
-    for number in (draft.incarnation, draft.decided_after or 0):
-        if not 0 <= number < 2**63:
-            raise ValueError(f"{number} is no position or incarnation")
-    if draft.decided_at is not None and draft.decided_at.tzinfo is None:
-        raise ValueError(f"decided_at {draft.decided_at} has no time zone")
-
-
-def _one_line(error: ValueError) -> str:
-    if isinstance(error, ValidationError):
-        first = error.errors(include_url=False, include_input=False)[0]
-        return f"{first['msg']} at {first['loc']}"
-    return str(error)
+    def recorded(self, position: int) -> Recorded:
+        """Return the event at a position."""
+        draft = self.drafts[position - self.first]
+        return Recorded(
+            position=position,
+            event_id=draft.event_id,
+            recorded_at=moment_of(self.recorded_at_us),
+            campaign_id=self.campaign_id,
+            actor=draft.actor,
+            incarnation=draft.incarnation,
+            epoch=self.epoch,
+            decided_after=draft.decided_after,
+            decided_at=None if draft.decided_at_us is None else moment_of(draft.decided_at_us),
+            schema_version=SCHEMA_VERSION,
+            event=draft.decoded(),
+        )
 
 
-def chain_digest(previous: str, entries: Iterable[Entry]) -> str:
-    """Return the digest of a commit: SHA-256 of the previous digest and its canonical bytes."""
+def _text(number: int | None) -> str:
+    return "" if number is None else str(number)
+
+
+def chain_digest(previous: str, canonical: bytes | memoryview) -> str:
+    """Return the digest of a commit: SHA-256 of the previous digest and its canonical text."""
     digest = sha256(bytes.fromhex(previous))
-    for entry in entries:
-        digest.update(canonical_bytes(entry.recorded, entry.payload))
+    digest.update(canonical)
     return digest.hexdigest()
 
 
@@ -101,26 +89,20 @@ def chain_digest(previous: str, entries: Iterable[Entry]) -> str:
 class Index:
     """Where ids and tags were last seen, and the latest incarnation of every actor."""
 
-    positions: MutableMapping[str, int] = field(default_factory=dict)
-    tags: MutableMapping[str, int] = field(default_factory=dict)
-    incarnations: MutableMapping[str, int] = field(default_factory=dict)
+    positions: dict[str, int] = field(default_factory=dict)
+    tags: dict[str, int] = field(default_factory=dict)
+    incarnations: dict[str, int] = field(default_factory=dict)
 
-    def child(self) -> "Index":
-        """Return an index on top of this one that can be thrown away."""
-        return Index(
-            ChainMap({}, self.positions),
-            ChainMap({}, self.tags),
-            ChainMap({}, self.incarnations),
-        )
+    def update(self, newer: "Index") -> None:
+        """Put what lies further on in the log on top."""
+        self.positions.update(newer.positions)
+        self.tags.update(newer.tags)
+        for actor, incarnation in newer.incarnations.items():
+            self.announce(actor, incarnation)
 
-    def add(self, recorded: Recorded) -> None:
-        """Fold one event."""
-        self.positions[recorded.event_id] = recorded.position
-        for tag in recorded.event.tags():
-            self.tags[tag] = recorded.position
-        if isinstance(recorded.event, IncarnationStarted):
-            latest = self.incarnations.get(recorded.actor, 0)
-            self.incarnations[recorded.actor] = max(latest, recorded.incarnation)
+    def announce(self, actor: str, incarnation: int) -> None:
+        """Note that an incarnation started."""
+        self.incarnations[actor] = max(self.incarnations.get(actor, 0), incarnation)
 
 
 class Ledger:
@@ -130,29 +112,40 @@ class Ledger:
         self.campaign_id = campaign_id
         self.index = Index()
         self.head = Head(0, GENESIS_DIGEST)
-        self.recorded_at = datetime(1970, 1, 1, tzinfo=UTC)
+        self.recorded_at_us = 0
         """Time of the last event; times never run backwards."""
 
-    def apply(self, recorded: Iterable[Recorded], digest: str) -> None:
-        """Fold the events of one durable commit that ends the chain at ``digest``."""
-        position = self.head.position
-        for each in recorded:
-            self.index.add(each)
-            self.recorded_at = max(self.recorded_at, each.recorded_at)
-            position = each.position
-        self.head = Head(position, digest)
+    def apply(self, newer: Index, head: Head, recorded_at_us: int) -> None:
+        """Fold durable events up to a head."""
+        self.index.update(newer)
+        self.recorded_at_us = max(self.recorded_at_us, recorded_at_us)
+        self.head = head
 
 
 class Stage:
     """Batches on their way into one commit, on top of a ledger that does not change yet."""
 
     def __init__(self, ledger: Ledger, epoch: int, now: datetime) -> None:
-        self.entries: list[Entry] = []
-        self._campaign_id = ledger.campaign_id
-        self._index = ledger.index.child()
-        self._position = ledger.head.position
-        self._epoch = epoch
-        self._recorded_at = max(now.astimezone(UTC), ledger.recorded_at)
+        self.index = Index()
+        self._base = ledger.index
+        self._drafts: list[Encoded] = []
+        self.rows = Rows(
+            ledger.head.position + 1,
+            max(timestamp_us(now) or 0, ledger.recorded_at_us),
+            ledger.campaign_id,
+            epoch,
+            self._drafts,
+        )
+
+    def decide(self, batches: Iterable[Batch]) -> list[tuple[int, ...] | ArborError]:
+        """Stage what can be staged, in order; return positions or the reason a batch."""
+        outcomes: list[tuple[int, ...] | ArborError] = []
+        for batch in batches:
+            try:
+                outcomes.append(self.add(batch))
+            except LogError as error:
+                outcomes.append(error)
+        return outcomes
 
     def add(self, batch: Batch) -> tuple[int, ...]:
         """Stage all drafts of a batch or none, and return their positions.
@@ -161,52 +154,56 @@ class Stage:
             ConflictError: the condition does not hold.
             FencedError: a draft's incarnation has a successor.
         """
-        known = self._index.positions
-        if any(draft.event_id not in known for draft in batch.drafts):
-            self._require_current(batch.drafts)
+        old, new = self._base.positions, self.index.positions
+        fresh = [
+            each for each in batch.drafts if each.event_id not in old and each.event_id not in new
+        ]
+        if fresh:
+            self._require_current(fresh)
             self._require_condition(batch.condition)
-            for draft, payload in zip(batch.drafts, batch.payloads, strict=True):
-                if draft.event_id not in known:
-                    self._stage(draft, payload)
-        return tuple(known[draft.event_id] for draft in batch.drafts)
+            self._stage(fresh)
+        return tuple([new.get(each.event_id) or old[each.event_id] for each in batch.drafts])
 
-    def _require_current(self, drafts: Sequence[Draft]) -> None:
-        latest = ChainMap({}, self._index.incarnations)
+    def _require_current(self, drafts: Sequence[Encoded]) -> None:
+        latest: dict[str, int] = {}
         for draft in drafts:
-            if draft.incarnation == 0 or draft.event_id in self._index.positions:
+            if draft.incarnation == 0:
                 continue
-            newest = latest.get(draft.actor, 0)
+            newest = latest.get(draft.actor)
+            if newest is None:
+                newest = latest[draft.actor] = self._latest(draft.actor)
             if draft.incarnation < newest:
                 raise FencedError(
                     f"actor {draft.actor!r} incarnation {draft.incarnation} must stop:"
                     f" incarnation {newest} has started"
                 )
-            if isinstance(draft.event, IncarnationStarted):
+            if draft.kind == ANNOUNCEMENT:
                 latest[draft.actor] = draft.incarnation
+
+    def _latest(self, actor: str) -> int:
+        staged, old = self.index.incarnations, self._base.incarnations
+        return max(staged.get(actor, 0), old.get(actor, 0))
 
     def _require_condition(self, condition: Condition | None) -> None:
         if condition is None:
             return
-        tags = self._index.tags
-        moved = [(tags[t], t) for t in condition.tags if tags.get(t, 0) > max(condition.after, 0)]
+        old, new = self._base.tags, self.index.tags
+        seen = [(new.get(tag) or old.get(tag, 0), tag) for tag in condition.tags]
+        moved = [each for each in seen if each[0] > max(condition.after, 0)]
         if moved:
             position, tag = max(moved)
             raise ConflictError(tag, position)
 
-    def _stage(self, draft: Draft, payload: str) -> None:
-        self._position += 1
-        recorded = Recorded(
-            position=self._position,
-            event_id=draft.event_id,
-            recorded_at=self._recorded_at,
-            campaign_id=self._campaign_id,
-            actor=draft.actor,
-            incarnation=draft.incarnation,
-            epoch=self._epoch,
-            decided_after=draft.decided_after,
-            decided_at=draft.decided_at and draft.decided_at.astimezone(UTC),
-            schema_version=SCHEMA_VERSION,
-            event=draft.event,
-        )
-        self._index.add(recorded)
-        self.entries.append(Entry(recorded, payload))
+    def _stage(self, drafts: Iterable[Encoded]) -> None:
+        index = self.index
+        position = self.rows.last
+        for draft in drafts:
+            if draft.event_id in index.positions:
+                continue
+            position += 1
+            index.positions[draft.event_id] = position
+            for tag in draft.tags:
+                index.tags[tag] = position
+            if draft.kind == ANNOUNCEMENT:
+                index.announce(draft.actor, draft.incarnation)
+            self._drafts.append(draft)

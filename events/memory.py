@@ -4,8 +4,9 @@ import threading
 from collections.abc import Iterator, Sequence
 
 from arbor.events.base import Condition, Draft, Recorded
+from arbor.events.encoding import Batch
 from arbor.events.errors import LogError
-from arbor.events.ledger import Batch, Clock, Ledger, Stage, chain_digest, utc_now
+from arbor.events.ledger import Clock, Ledger, Stage, chain_digest, utc_now
 from arbor.events.log import Head
 
 
@@ -36,11 +37,13 @@ class MemoryLog:
                 raise LogError("the log is closed: open it again to append")
             stage = Stage(self._ledger, epoch=1, now=self._clock())
             positions = stage.add(batch)
-            if stage.entries:
-                recorded = [entry.recorded for entry in stage.entries]
-                digest = chain_digest(self._ledger.head.digest, stage.entries)
-                self._ledger.apply(recorded, digest)
-                self._events.extend(recorded)
+            rows = stage.rows
+            if rows.drafts:
+                digest = chain_digest(self._ledger.head.digest, rows.canonical_text().encode())
+                self._ledger.apply(stage.index, Head(rows.last, digest), rows.recorded_at_us)
+                self._events.extend(
+                    rows.recorded(position) for position in range(rows.first, rows.last + 1)
+                )
                 self._grown.notify_all()
             return positions
 

@@ -55,8 +55,7 @@ class ParquetReader:
         position = max(after, 0)
         for file in self.files(position):
             # A segment that appeared meanwhile may begin before what was read already.
-            for entry in file.entries(position):
-                yield entry.recorded
+            yield from file.events(position)
             position = file.last
 
     def head(self) -> Head:
@@ -89,6 +88,20 @@ class ParquetReader:
             time.sleep(min(pause_s, left_s))
             pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
         return True
+
+    def digest_at(self, position: int) -> str | None:
+        """Return the chain digest after a position, or None when no commit ends there.
+
+        Raises:
+            CorruptLogError: the content of its file does not give its digests.
+            LogError: the disk did not confirm.
+        """
+        if position == 0:
+            return GENESIS_DIGEST
+        file = next(self.files(position - 1), None)
+        if file is None:
+            return None
+        return {each.last: each.digest for each in file.commits(file.table())}.get(position)
 
     def files(self, after: int = 0) -> Iterator[LogFile]:
         """Yield the files that hold the events beyond a position.
@@ -183,9 +196,9 @@ class ParquetReader:
     def _note(self, file: LogFile) -> None:
         if file.last <= self._head.position:
             return
-        if file.first == self._head.position + 1 and file.previous != self._head.digest:
+        if file.first == self._head.position + 1 and file.extent.previous != self._head.digest:
             raise CorruptLogError(
                 f"{file.path} does not follow the commit before it: restore it from a copy"
             )
         sync_directory(file.path.parent, tolerates_read_only=True)
-        self._head = Head(file.last, file.digest)
+        self._head = Head(file.last, file.extent.digest)

@@ -12,7 +12,9 @@ Scalar = bool | int | float | str
 class Value(BaseModel):
     """Base of all value types: frozen, no unknown fields, no NaN or infinity."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants"
+    )
 
 
 class Layer(StrEnum):

@@ -1,20 +1,25 @@
 """Proof that a log is whole: every byte, every position, every digest."""
 
-import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
-from arbor.events.base import canonical_json
-from arbor.events.codec import PROMOTED, Commit, is_sealed, promoted
+import pyarrow as pa
+from pyarrow import compute, json
+from pydantic_core import from_json
+
+from arbor.events.codec import text_of
+from arbor.events.encoding import PROMOTED, promoted
 from arbor.events.errors import BusyError, CorruptLogError, LogError
 from arbor.events.layout import Layout, names_in, read_sealed
-from arbor.events.ledger import Entry
 from arbor.events.log import GENESIS_DIGEST, Head
-from arbor.events.log_file import LogFile
+from arbor.events.log_file import Commit, LogFile
 
 _ATTEMPTS = 3
+_DERIVED = pa.schema([(name, pa.string()) for name in ("kind", *PROMOTED)])
+_DISAGREE = "columns, payload and log disagree"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,7 @@ class VerifyReport:
         return not self.problems
 
 
-def verify(directory: Path, anchor: Head | None = None) -> VerifyReport:
+def verify(directory: Path, anchors: Sequence[Head] = ()) -> VerifyReport:
     """Read a whole log and recompute everything that can be recomputed.
 
     A flipped bit breaks the seal of its file. An event that was changed with its seal breaks the
@@ -65,7 +70,7 @@ def verify(directory: Path, anchor: Head | None = None) -> VerifyReport:
 
     Args:
         directory: the log directory.
-        anchor: a head that was noted earlier, which the log must still contain.
+        anchors: heads that were noted earlier, which the log must still contain.
 
     Raises:
         NotFoundError: there is no log here.
@@ -75,7 +80,7 @@ def verify(directory: Path, anchor: Head | None = None) -> VerifyReport:
     for _ in range(_ATTEMPTS):
         # A running writer may compact commits away between the listing and the reading.
         with suppress(FileNotFoundError):
-            return _Verification(Layout(directory)).run(anchor)
+            return _Verification(Layout(directory)).run(anchors)
     raise BusyError(f"files of {directory} keep vanishing: verify again when the campaign rests")
 
 
@@ -88,19 +93,20 @@ class _Verification:
         self._num_files = 0
         self._campaign_id = ""
         self._epochs: set[int] = set()
-        self._event_ids: dict[str, int] = {}
+        self._event_ids: list[pa.ChunkedArray] = []
+        self._firsts: list[tuple[Path, int, int]] = []
         self._commits: dict[int, Commit] = {}
         self._digests = {0: GENESIS_DIGEST}
         self._head = Head(0, GENESIS_DIGEST)
 
-    def run(self, anchor: Head | None) -> VerifyReport:
+    def run(self, anchors: Sequence[Head]) -> VerifyReport:
         self._check_format()
         self._check_epochs()
-        paths = self._paths()
-        self._check_seals(paths)
-        # What hangs together is unknown while files are damaged.
-        if not self._problems and all(self._check_file(path) for path in paths):
-            self._check_end(anchor)
+        for path in self._paths():
+            self._num_files += 1
+            self._check_file(path)
+        if not self._problems:
+            self._check_end(anchors)
         return VerifyReport(
             num_events=self._head.position,
             num_commits=len(self._commits),
@@ -145,75 +151,120 @@ class _Verification:
             key=_position_of,
         )
 
-    def _check_seals(self, paths: list[Path]) -> None:
-        for path in paths:
-            self._num_files += 1
-            try:
-                if not is_sealed(path.read_bytes()):
-                    self._report(path, _position_of(path), "its bytes do not match its seal")
-            except FileNotFoundError:
-                raise
-            except OSError as error:
-                self._report(path, _position_of(path), f"cannot be read ({error.strerror})")
-
-    def _check_file(self, path: Path) -> bool:
-        """Check that a file continues the chain, and its content; return whether it does."""
-        num_before = len(self._problems)
+    def _check_file(self, path: Path) -> None:
+        """Check a file's seal; its place in the chain and its content, while all was well."""
         try:
             file = LogFile.load(path)
-            if path not in {
-                self._layout.tail_path(file.first),
-                self._layout.segment_path(file.first, file.last),
-            }:
-                self._report(path, file.first, "holds other positions than its name says")
-            elif file.first > self._head.position + 1:
-                missing = f"positions {self._head.position + 1} to {file.first - 1} are missing"
-                self._report(path, self._head.position + 1, missing)
-            elif self._digests.get(max(file.first - 1, 0)) != file.previous:
-                self._report(path, file.first, "does not follow the commit before it")
-            else:
-                self._check_commits(file)
+            # What hangs together beyond a problem is unknown.
+            if not self._problems and self._is_in_place(file):
+                self._check_content(file)
         except LogError as error:
             self._report(path, _position_of(path), error)
-        return len(self._problems) == num_before
 
-    def _check_commits(self, file: LogFile) -> None:
-        columns = iter(file.table(["kind", *PROMOTED]).to_pylist())
-        for commit, entries in file.checked():
+    def _is_in_place(self, file: LogFile) -> bool:
+        """Report a file that does not continue the chain."""
+        path, head = file.path, self._head.position
+        if path not in {
+            self._layout.tail_path(file.first),
+            self._layout.segment_path(file.first, file.last),
+        }:
+            self._report(path, file.first, "holds other positions than its name says")
+        elif file.first > head + 1:
+            missing = f"positions {head + 1} to {file.first - 1} are missing"
+            self._report(path, head + 1, missing)
+        elif self._digests.get(max(file.first - 1, 0)) != file.extent.previous:
+            self._report(path, file.first, "does not follow the commit before it")
+        else:
+            return True
+        return False
+
+    def _check_content(self, file: LogFile) -> None:
+        table = file.table()
+        for commit in file.commits(table):
             if self._commits.setdefault(commit.first, commit) != commit:
                 self._report(file.path, commit.first, "differs from another copy of this commit")
             if commit.epoch not in self._epochs:
                 self._report(file.path, commit.first, f"nobody claimed epoch {commit.epoch}")
-            for entry, row in zip(entries, islice(columns, len(entries)), strict=True):
-                if not self._agrees(entry, row, commit):
-                    position = entry.recorded.position
-                    self._report(file.path, position, "columns, payload and log disagree")
             self._digests[commit.last] = commit.digest
+        for position in _disagreements(table, file.first, self._campaign_id):
+            self._report(file.path, position, _DISAGREE)
         if file.last > self._head.position:
-            self._head = Head(file.last, file.digest)
+            news = max(self._head.position + 1 - file.first, 0)
+            self._event_ids.append(table.column("event_id").slice(news))
+            self._firsts.append((file.path, file.first + news, file.last))
+            self._head = Head(file.last, file.extent.digest)
 
-    def _agrees(self, entry: Entry, row: dict[str, str | None], commit: Commit) -> bool:
-        recorded = entry.recorded
-        fields = json.loads(entry.payload)
-        first = self._event_ids.setdefault(recorded.event_id, recorded.position)
-        return (
-            recorded.campaign_id == self._campaign_id
-            and recorded.epoch == commit.epoch
-            and list(row.values()) == [fields["kind"], *promoted(fields)]
-            and canonical_json(fields) == entry.payload
-            and first == recorded.position
-        )
-
-    def _check_end(self, anchor: Head | None) -> None:
+    def _check_end(self, anchors: Sequence[Head]) -> None:
         epochs = [commit.epoch for _, commit in sorted(self._commits.items())]
         if epochs != sorted(epochs):
             self._report(self._layout.epochs, 0, "a writer went on after its successor")
-        if anchor is not None and self._digests.get(anchor.position) != anchor.digest:
-            self._report(
-                self._layout.directory,
-                anchor.position,
-                "the chain does not pass through the anchor: the log was cut or rewritten",
-            )
+        for path, position in self._repeated():
+            self._report(path, position, "the id of this event is that of an earlier one")
+        for anchor in anchors:
+            if self._digests.get(anchor.position) != anchor.digest:
+                self._report(
+                    self._layout.directory,
+                    anchor.position,
+                    "the chain does not pass through the anchor: the log was cut or rewritten",
+                )
+
+    def _repeated(self) -> Iterator[tuple[Path, int]]:
+        """Yield where event ids come again."""
+        chunks = [chunk for column in self._event_ids for chunk in column.chunks]
+        ids = pa.chunked_array(chunks, pa.string())
+        if compute.count_distinct(ids).as_py() == len(ids):
+            return
+        times: Counter[str] = Counter()
+        position = 0
+        for path, first, last in self._firsts:
+            for event_id in ids.slice(position, last - first + 1).to_pylist():
+                position += 1
+                times[event_id] += 1
+                if times[event_id] > 1:
+                    yield path, position
+
+
+def _disagreements(table: pa.Table, first: int, campaign_id: str) -> Iterator[int]:
+    """Yield positions whose columns are not what payload and log say."""
+    if table.num_rows == 0 or _all_agree(table, campaign_id):
+        return
+    names = ("kind", *PROMOTED, "campaign_id")
+    columns = zip(*(table.column(name).to_pylist() for name in names), strict=True)
+    payloads = table.column("payload").to_pylist()
+    for position, (payload, row) in enumerate(zip(payloads, columns, strict=True), start=first):
+        if (*_derived(payload), campaign_id) != row:
+            yield position
+
+
+def _all_agree(table: pa.Table, campaign_id: str) -> bool:
+    """Return whether all rows agree; False also when Arrow cannot tell."""
+    payload = table.column("payload").combine_chunks().cast(pa.large_string())
+    line, nothing = (pa.scalar(each, pa.large_string()) for each in ("\n", ""))
+    text, _ = text_of(compute.binary_join_element_wise(payload, line, nothing))
+    options = json.ParseOptions(
+        explicit_schema=_DERIVED, newlines_in_values=False, unexpected_field_behavior="ignore"
+    )
+    try:
+        # One block, so that no line is cut.
+        found = json.read_json(
+            pa.BufferReader(text), json.ReadOptions(block_size=len(text) + 1), options
+        )
+    except pa.ArrowException:
+        return False
+    stated = table.select(_DERIVED.names)
+    return bool(
+        found.select(_DERIVED.names).equals(stated.cast(_DERIVED))
+        and compute.all(compute.equal(table.column("campaign_id"), campaign_id)).as_py()
+    )
+
+
+def _derived(payload: str) -> tuple[str | None, ...]:
+    """Return the kind and the promoted values of a payload; nothing when it is no object."""
+    try:
+        fields = from_json(payload)
+        return (fields["kind"], *promoted(fields))
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return ()
 
 
 def _position_of(path: Path) -> int:

@@ -97,13 +97,13 @@ class AuditReport:
 
 
 def audit(
-    directory: Path, anchor: Head | None = None, rules: Sequence[Rule] = RULES
+    directory: Path, anchors: Sequence[Head] = (), rules: Sequence[Rule] = RULES
 ) -> AuditReport:
     """Check a campaign's directory, read-only.
 
     Args:
         directory: the campaign's directory.
-        anchor: a head that was noted earlier; the log must still contain it.
+        anchors: heads that were noted earlier; the log must still contain them.
         rules: rules on the content.
 
     Raises:
@@ -111,12 +111,12 @@ def audit(
         InvalidInputError: the log has another format.
     """
     names = CampaignDirectory(directory)
-    first = run_rule(LogIsWhole(), Evidence(names, anchor=anchor))
+    first = run_rule(LogIsWhole(), Evidence(names, anchors=tuple(anchors)))
     if not first.is_sound:
         return AuditReport((first,), Head(0, GENESIS_DIGEST))
     reader = open_reader(directory)
     head = reader.head()
-    evidence = Evidence(names, tuple(reader.read(limit=head.position)), anchor)
+    evidence = Evidence(names, tuple(reader.read(limit=head.position)), tuple(anchors))
     return AuditReport((first, *(run_rule(rule, evidence) for rule in rules)), head)
 
 

@@ -226,6 +226,6 @@ def _footer(result: Result) -> Markup:
     return tag(
         "footer",
         f"Arbor {result.campaign.arbor_version}, campaign {result.campaign.campaign_id}. Log head"
-        f" {result.num_events}:{result.log_digest} (keep it elsewhere; `arbor audit --expect`"
+        f" {result.num_events}:{result.log_digest} (keep it elsewhere; `arbor audit --against`"
         " proves later that the log still contains it).",
     )

@@ -198,7 +198,7 @@ class Result(ResultModel):
     peak_rss_bytes: int | None
     num_events: int
     log_digest: str
-    """Chain digest at the end of the log, as `arbor audit --anchor` prints it."""
+    """Chain digest at the end of the log, as `arbor audit` prints it."""
     final_node_id: str
     final_commit: str
     final_config: dict[str, Scalar]

@@ -1,6 +1,5 @@
 """`arbor audit`: proof that a campaign's log is whole and every step justified."""
 
-import re
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +9,7 @@ from rich.text import Text
 
 from arbor.cli.console import people, show_error
 from arbor.cli.text import one_line
-from arbor.events.errors import InvalidInputError
-from arbor.events.log import Head
+from arbor.events.anchors import note_anchor, read_anchors, require_elsewhere
 from arbor.replay.audit import AuditReport, RuleReport
 from arbor.replay.audit import audit as run_audit
 
@@ -21,16 +19,21 @@ _SHOWN_PROBLEMS = 3
 
 def audit(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="Directory of the campaign.")],
-    expect: Annotated[
-        str | None,
-        typer.Option("--expect", metavar="POSITION:DIGEST", help="A head noted earlier."),
-    ] = None,
     anchor: Annotated[
-        bool, typer.Option("--anchor", help="Print the head, to be kept elsewhere.")
-    ] = False,
+        Path | None,
+        typer.Option("--anchor", metavar="FILE", help="Add the head to a file kept elsewhere."),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against", metavar="ANCHOR", help="Such a file, or POSITION:DIGEST: must still hold."
+        ),
+    ] = None,
 ) -> None:
     """Recompute digests, effects, scores and decisions; exit 1 when something does not hold."""
-    report = run_audit(directory, _head(expect) if expect is not None else None)
+    if anchor is not None:
+        require_elsewhere(anchor, directory)
+    report = run_audit(directory, read_anchors(against) if against is not None else ())
     console = people()
     for rule in report.rules:
         _show(console, rule)
@@ -39,16 +42,9 @@ def audit(
         rule, problem = failure
         show_error(f"audit: rule {rule.name} fails at position {problem.position}: {problem.text}")
         raise typer.Exit(EXIT_UNSOUND)
-    _conclude(console, report, with_anchor=anchor)
-
-
-def _head(text: str) -> Head:
-    match = re.fullmatch(r"(\d+):([0-9a-f]{64})", text.strip())
-    if match is None:
-        raise InvalidInputError(
-            f"--expect {text!r} is no anchor: give POSITION:DIGEST as --anchor printed it"
-        )
-    return Head(int(match[1]), match[2])
+    _conclude(console, report)
+    if anchor is not None:
+        note_anchor(anchor, report.head)
 
 
 def _show(console: Console, rule: RuleReport) -> None:
@@ -73,9 +69,7 @@ def _show(console: Console, rule: RuleReport) -> None:
         console.print(Text(f"    and {hidden} more", style="red"), soft_wrap=True)
 
 
-def _conclude(console: Console, report: AuditReport, *, with_anchor: bool) -> None:
-    console.print(
-        Text(f"sound: {report.head.position} events, {len(report.rules)} rules", style="green")
-    )
-    if with_anchor:
-        console.print(f"{report.head.position}:{report.head.digest}", soft_wrap=True)
+def _conclude(console: Console, report: AuditReport) -> None:
+    head = report.head
+    console.print(Text(f"sound: {head.position} events, {len(report.rules)} rules", style="green"))
+    console.print(f"head: {head.position}:{head.digest}", soft_wrap=True)

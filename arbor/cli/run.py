@@ -34,6 +34,7 @@ from arbor.actors.ownership import (
     write_campaign_file,
 )
 from arbor.actors.processes import place_for
+from arbor.actors.snapshots import Snapshots
 from arbor.actors.tolerant_file import TolerantFile
 from arbor.cli.progress import ProgressView
 from arbor.core.campaign import (
@@ -246,7 +247,7 @@ def _drive(
 def _note_resumption(
     path: Path, log: EventLog, clock: SystemClock, resumed: CampaignResumed
 ) -> None:
-    journal = Journal(log, "supervisor", clock)
+    journal = Journal(log, "supervisor", clock, Snapshots.of_campaign(path))
     journal.start()
     if not journal.state.is_ended:
         # What was said before the resumption comes before it: an old pause pauses nothing new.

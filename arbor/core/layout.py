@@ -40,6 +40,11 @@ class CampaignDirectory:
         return self.path / "logs"
 
     @property
+    def snapshots(self) -> Path:
+        """States folded so far; disposable, the log gives them again."""
+        return self.path / "snapshots"
+
+    @property
     def inbox(self) -> Path:
         """What people said and the log does not hold yet."""
         return self.path / "inbox"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
+from arbor.core.state import CampaignState
 from arbor.events.base import Event, Recorded
 
 
@@ -19,6 +20,8 @@ class Reactor(Fold, Protocol):
     """A fold that decides."""
 
     name: str
+    state: CampaignState
+    """All that it folds; a snapshot holds nothing else."""
 
     def react(self, now: datetime) -> Sequence[Event]:
         """Return what this actor decides now, as one all-or-nothing batch; empty to wait."""

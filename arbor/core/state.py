@@ -1,6 +1,6 @@
 """Everything that a decision may depend on, as one fold."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 
 from arbor.core.applying import Dispatcher
@@ -23,6 +23,7 @@ from arbor.events.evidence import (
     ProfileTaken,
 )
 from arbor.events.judgement import IntrospectionRecorded, KeepRevoked, RootCauseFound
+from arbor.events.life import IncarnationStarted
 from arbor.events.limits import ActionVetoed, ConstraintLifted, ConstraintPublished
 from arbor.events.outcome import ActionKept, ActionReverted, Crashed
 from arbor.events.requests import Purpose
@@ -104,6 +105,10 @@ class CampaignState:
     """Action to the time of its latest dispatch."""
     dispatched_s: dict[str, float] = field(default_factory=dict)
     """Action to the active seconds at its latest dispatch."""
+    incarnations: dict[str, int] = field(default_factory=dict)
+    """Actor to its latest incarnation."""
+    dispatches: dict[str, ActionDispatched] = field(default_factory=dict)
+    """Node to the dispatch that made it, oldest first."""
     num_work_attempts: dict[str, int] = field(default_factory=dict)
     """Node to the number of attempts that specialists began at it."""
     trials: dict[str, list[TrialMeasured]] = field(default_factory=dict)
@@ -124,6 +129,11 @@ class CampaignState:
         if isinstance(recorded.event, _CHANGES_SCORES):
             self.scores_needed_after = recorded.position
         self.position = recorded.position
+
+    def adopt(self, other: "CampaignState") -> None:
+        """Become what another fold of the same log is; the other one must not go on."""
+        for each in fields(self):
+            setattr(self, each.name, getattr(other, each.name))
 
     def _node_of(self, action_id: str | None) -> str:
         action = self.tree.actions.get(action_id or "")
@@ -296,8 +306,14 @@ def _scored(state: CampaignState, _event: ActionScored, recorded: Recorded) -> N
     state.scored_after = max(state.scored_after, recorded.decided_after or 0)
 
 
+def _announced(state: CampaignState, _event: IncarnationStarted, recorded: Recorded) -> None:
+    latest = state.incarnations.get(recorded.actor, 0)
+    state.incarnations[recorded.actor] = max(latest, recorded.incarnation)
+
+
 def _dispatched(state: CampaignState, event: ActionDispatched, recorded: Recorded) -> None:
     action_id = event.action_id or ""
+    state.dispatches[event.node_id] = event
     state.dispatched_at[action_id] = recorded.recorded_at
     state.dispatched_s[action_id] = state.budget.elapsed_s(recorded.recorded_at)
     state.introspected.discard(action_id)
@@ -350,6 +366,7 @@ def _introspected(state: CampaignState, event: IntrospectionRecorded, _recorded:
 _HANDLERS: Dispatcher[CampaignState] = Dispatcher(
     {
         CampaignStarted: _started,
+        IncarnationStarted: _announced,
         CampaignPaused: _paused,
         CampaignResumed: _resumed,
         CampaignEnded: _ended,

@@ -50,12 +50,12 @@ class Evidence:
     Attributes:
         directory: names of its parts.
         events: the whole log in order.
-        anchor: a head noted earlier that the log must still contain.
+        anchors: heads noted earlier that the log must still contain.
     """
 
     directory: CampaignDirectory
     events: tuple[Recorded, ...] = ()
-    anchor: Head | None = None
+    anchors: tuple[Head, ...] = ()
 
     def walk(self) -> Iterator[tuple[Recorded, CampaignState]]:
         """Yield every event with the state before it.

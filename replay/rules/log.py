@@ -20,7 +20,7 @@ class LogIsWhole:
 
     def check(self, evidence: Evidence, findings: Findings) -> None:
         """Recompute everything that the log says about itself."""
-        report = verify(evidence.directory.log, evidence.anchor)
+        report = verify(evidence.directory.log, evidence.anchors)
         findings.num_checked = report.num_events
         findings.problems += [AuditProblem(p.position, p.text) for p in report.problems]
 

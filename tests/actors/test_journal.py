@@ -157,3 +157,12 @@ def test_a_dead_holder_does_not_block_its_successor(log: MemoryLog, clock: Virtu
         pass
     with pytest.raises(FencedError):
         dead.append(LeaseReleased(lease_id="l", host="h"))
+
+
+def test_a_replaced_incarnation_stays_replaced(log: MemoryLog, clock: VirtualClock) -> None:
+    """One that was paused may read of its successor before it appends; it must not become it."""
+    old, new = _born(log, "bench", clock), _born(log, "bench", clock)
+    old.catch_up()
+    with pytest.raises(FencedError):
+        old.append(HEALTH)
+    new.append(HEALTH)

@@ -133,13 +133,17 @@ def test_report(finished: Path, tmp_path: Path) -> None:
     assert "cannot write" in error("report", finished, "--html", tmp_path / "no" / "x.html")
 
 
-def test_audit(finished: Path, campaign: Path) -> None:
-    text = output("audit", finished, "--anchor")
-    *rules, verdict, anchor = text.splitlines()
+def test_audit(finished: Path, campaign: Path, tmp_path: Path) -> None:
+    noted = tmp_path / "anchors"
+    *rules, verdict, head = output("audit", finished, "--anchor", noted).splitlines()
     assert len(rules) == 1 + len(RULES)
     assert verdict.startswith("sound: ")
-    assert output("audit", finished, "--expect", anchor)
-    assert "no anchor" in error("audit", finished, "--expect", "12:x")
+    anchor = head.removeprefix("head: ")
+    assert noted.read_text() == anchor + "\n"
+    output("audit", finished, "--against", noted)
+    output("audit", finished, "--against", anchor)
+    assert "anchors cannot be read" in error("audit", finished, "--against", "12:x")
+    assert "elsewhere" in error("audit", finished, "--anchor", finished / "anchors")
     path = max((campaign / "log" / "tail").iterdir())
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
@@ -149,7 +153,7 @@ def test_audit(finished: Path, campaign: Path) -> None:
     assert "rule log fails at position" in done.stderr
     assert done.stderr.count("\n") == 1
     path.unlink()
-    done = arbor("audit", campaign, "--expect", anchor)
+    done = arbor("audit", campaign, "--against", anchor)
     assert done.exit_code == 1
     assert "anchor" in done.stderr
 

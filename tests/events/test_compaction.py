@@ -68,7 +68,7 @@ def test_digests_stay(directory: Path) -> None:
     log.compact()
     fill(log, 1, start=5)
     log.compact()
-    after = verify(directory, anchor=before.head)
+    after = verify(directory, anchors=[before.head])
     assert after.problems == ()
     assert (after.num_events, after.num_commits) == (12, 6)
     assert list(ParquetReader(directory).read())[:10] == events

@@ -106,7 +106,7 @@ def test_a_refused_batch_harms_no_other_of_its_flush(directory: Path) -> None:
         entered.wait(30)
         refused = pool.submit(log.append, [draft(2)], condition)
         accepted = pool.submit(log.append, [draft(3)], Condition(0, frozenset({"action:a3"})))
-        while len(log._pending) < 2:
+        while log._group.num_waiting < 2:
             pass
         released.set()
         assert leader.result(30) == (1,)
@@ -258,10 +258,10 @@ def test_another_campaign_is_refused(directory: Path) -> None:
     assert Layout(directory).epoch() == 1, "its owner was not fenced"
 
 
-@pytest.mark.parametrize("content", [to_sealed({"format": 2}), b'{"format": 2, "new": []}'])
+@pytest.mark.parametrize("content", [to_sealed({"format": 3}), b'{"format": 3, "new": []}'])
 def test_another_format_is_refused(directory: Path, content: bytes) -> None:
     ParquetLog.open(directory, "c1").close()
     (directory / "format.json").write_bytes(content)
     for use in (lambda: ParquetLog.open(directory, "c1"), lambda: ParquetReader(directory)):
-        with pytest.raises(InvalidInputError, match="format 2, this Arbor reads format 1: use"):
+        with pytest.raises(InvalidInputError, match="format 3, this Arbor reads format 2: use"):
             use()

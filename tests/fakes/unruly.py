@@ -99,7 +99,6 @@ class Unruly:
         shell = ReactorShell(REACTORS[name](), self.simulation.log, self.simulation.clock)
         if name == "supervisor":
             self._board = DispatchBoard(shell.journal.state)
-            shell.journal.follow(self._board)
         shell.start()
         self._shells[name] = shell
 

@@ -104,10 +104,10 @@ def test_cut_log_needs_an_anchor(campaign: Path) -> None:
     whole = audit(campaign).head
     max((campaign / "log" / "tail").iterdir()).unlink()
     assert audit(campaign).rules[0].is_sound
-    report = audit(campaign, anchor=whole)
+    report = audit(campaign, anchors=[whole])
     assert report.first_failure is not None
     assert "anchor" in report.first_failure[1].text
-    assert audit(campaign, anchor=Head(0, "0" * 64)).rules[0].is_sound
+    assert audit(campaign, anchors=[Head(0, "0" * 64)]).rules[0].is_sound
 
 
 def test_missing_and_changed_blobs_fail(campaign: Path, history: Events) -> None:
