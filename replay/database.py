@@ -165,8 +165,8 @@ class CampaignDatabase:
 
     def _apply(self, fold: PythonProjection, files: Sequence[File], after: int) -> None:
         for file in files:
-            for entry in file.entries(after):
-                fold.apply(entry.recorded)
+            for recorded in file.events(after):
+                fold.apply(recorded)
             after = file.last
 
     def _store(self, name: str, fold: PythonProjection) -> None:
@@ -231,10 +231,10 @@ class CampaignDatabase:
         fold = projection()
         after = 0
         for file in self._source.files(0):
-            for entry in file.entries(after):
-                if entry.recorded.position > self.position:
+            for recorded in file.events(after):
+                if recorded.position > self.position:
                     break
-                fold.apply(entry.recorded)
+                fold.apply(recorded)
             after = file.last
             if after >= self.position:
                 break

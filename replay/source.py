@@ -6,7 +6,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from arbor.events.ledger import Entry
+from arbor.events.base import Recorded
 
 RAW_EVENTS = """
 select distinct on (position) *
@@ -38,7 +38,7 @@ class File(Protocol):
         """Return the rows."""
         ...
 
-    def entries(self, after: int = 0) -> Iterator[Entry]:
+    def events(self, after: int = 0) -> Iterator[Recorded]:
         """Yield the events beyond a position."""
         ...
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 
 from arbor.events.base import Event
-from arbor.events.codec import PROMOTED
+from arbor.events.encoding import PROMOTED
 from arbor.events.union import AnyEvent
 
 _SQL_TYPES: dict[object, str] = {

@@ -6,37 +6,54 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from arbor.events.base import Recorded, payload_json
+from arbor.events.base import Draft, Recorded, timestamp_us
 from arbor.events.codec import to_table
-from arbor.events.ledger import Entry
+from arbor.events.encoding import Batch
+from arbor.events.ledger import Rows
 
 
 @dataclass(frozen=True)
 class MemoryFile:
     """Some events in a row, as a commit in the tail of a log."""
 
-    events: tuple[Recorded, ...]
+    own: tuple[Recorded, ...]
     path: Path = Path("memory") / "tail" / "commit"
 
     @property
     def first(self) -> int:
         """First position."""
-        return self.events[0].position
+        return self.own[0].position
 
     @property
     def last(self) -> int:
         """Last position."""
-        return self.events[-1].position
+        return self.own[-1].position
 
     def table(self) -> pa.Table:
         """Return the rows."""
-        return to_table([Entry(each, payload_json(each.event)) for each in self.events])
+        return pa.concat_tables([to_table(_rows(each)) for each in self.own])
 
-    def entries(self, after: int = 0) -> Iterator[Entry]:
+    def events(self, after: int = 0) -> Iterator[Recorded]:
         """Yield the events beyond a position."""
-        for each in self.events:
-            if each.position > after:
-                yield Entry(each, payload_json(each.event))
+        return (each for each in self.own if each.position > after)
+
+
+def _rows(recorded: Recorded) -> Rows:
+    draft = Draft(
+        recorded.event,
+        recorded.event_id,
+        recorded.actor,
+        recorded.incarnation,
+        recorded.decided_after,
+        recorded.decided_at,
+    )
+    return Rows(
+        recorded.position,
+        timestamp_us(recorded.recorded_at) or 0,
+        recorded.campaign_id,
+        recorded.epoch,
+        Batch.encode([draft], None).drafts,
+    )
 
 
 class MemoryFiles:
