@@ -173,15 +173,27 @@ def series_growth(state: CampaignState, template_id: str) -> int:
     return 1 << min(num_looks, MAX_DOUBLINGS)
 
 
-def benchmark_plan(state: CampaignState, template_id: str) -> SeriesPlan:
-    """Return how the next benchmark of a template is measured and judged."""
+def benchmark_plan(
+    state: CampaignState, template_id: str, left_s: float | None = None
+) -> SeriesPlan:
+    """Return how the next benchmark of a template is measured and judged.
+
+    Args:
+        state: the campaign.
+        template_id: what is measured.
+        left_s: seconds that its pairs may take; None when that is not known.
+    """
+    measure = state.settings.measure
+    max_pairs = series_length(state, template_id)
+    if left_s is not None and state.pair_s:
+        max_pairs = min(max_pairs, max(measure.min_pairs, int(left_s / state.pair_s)))
     num_tests, num_discoveries = state.requests.num_tests()
     return series_plan(
         state.settings.measure,
         state.noise_pool,
         num_tests=num_tests,
         num_discoveries=num_discoveries,
-        max_pairs=series_length(state, template_id),
+        max_pairs=max_pairs,
     )
 
 

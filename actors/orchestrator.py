@@ -91,8 +91,8 @@ class Orchestrator:
     def _outcomes(self, _: datetime) -> Sequence[Event]:
         return concluding.outcomes(self.state)
 
-    def _measurements(self, _: datetime) -> Sequence[Event]:
-        return requesting.measurements(self.state)
+    def _measurements(self, now: datetime) -> Sequence[Event]:
+        return requesting.measurements(self.state, now)
 
     def _calibration(self, _: datetime) -> Sequence[Event]:
         return requesting.calibration(self.state)

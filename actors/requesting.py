@@ -1,6 +1,7 @@
 """Which evidence is asked for next; pure functions of the campaign's state."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from arbor.actors import choosing
 from arbor.core.requests import Request
@@ -27,7 +28,7 @@ def request(
         purpose: what is wanted.
         node: what it is wanted about.
         cause: event that led to it.
-        left_s: seconds that a final claim and its soak may take.
+        left_s: seconds that its windows may take; a final claim's are for its soak too.
     """
     number = len(state.requests.by_id) + 1
     template = state.tree.templates.get(node.template_id or "")
@@ -61,7 +62,7 @@ def _plan(
     if purpose == "revalidation":
         return state.claim_plan(left_s)
     if purpose == "benchmark" and template is not None:
-        return choosing.benchmark_plan(state, template.template_id)
+        return choosing.benchmark_plan(state, template.template_id, left_s)
     return None
 
 
@@ -77,14 +78,15 @@ def is_profile_due(state: CampaignState) -> bool:
     return current.profile is None and (asked is None or asked.is_open)
 
 
-def measurements(state: CampaignState) -> Sequence[Event]:
+def measurements(state: CampaignState, now: datetime) -> Sequence[Event]:
     """Return the next request about a patch: accuracy, then a benchmark, or a rebase before."""
     node = measuring(state)
     if node is not None:
         accuracy = state.measurement_of(node.node_id, "accuracy")
         benchmark = state.measurement_of(node.node_id, "benchmark")
         is_due = accuracy is not None and accuracy.judgement is not None and benchmark is None
-        return (request(state, "benchmark", node),) if is_due else ()
+        left_s = state.budget.remaining_s(now) - state.final_claim_s()
+        return (request(state, "benchmark", node, left_s=left_s),) if is_due else ()
     ready = [n for n in state.tree.in_flight() if n.status is Status.READY]
     if state.noise is None or not ready or is_profile_due(state):
         return ()

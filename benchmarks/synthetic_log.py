@@ -185,9 +185,9 @@ class Cycles:
             Crashed(
                 **own,
                 phase="screening",
-                message="out of memory",
-                signal=9,
-                log_tail=("Traceback", "torch.OutOfMemoryError: out of memory"),
+                message="the server ended with exit code 1",
+                exit_code=1,
+                log_tail=("Traceback", "ValueError: FP8 is not supported on this model"),
                 node_id=node,
             ),
         )
@@ -195,12 +195,13 @@ class Cycles:
             "critic",
             RootCauseFound(
                 **own,
-                cause="out_of_memory",
-                cause_group="idea",
+                cause="incompatible_settings",
+                cause_group="bad_flag",
                 blames_idea=True,
-                evidence=("torch.OutOfMemoryError: out of memory",),
+                evidence=("ValueError: FP8 is not supported on this model",),
                 confidence_ratio=0.9,
-                remedy="use less memory",
+                remedy="do not ask this of this model",
+                fault="idea",
             ),
         )
 

@@ -22,7 +22,10 @@ numbers:
 interactions:
   - {first: fast, second: locked, log_gain: -0.2}
 crashes:
-  - {all_of: [fast, lossy], phase: benchmark, message: out of memory, exit_code: null, signal: 9}
+  - all_of: [fast, lossy]
+    phase: benchmark
+    message: 'ValueError: lossy is not supported when fast is on'
+    exit_code: 1
   - {all_of: [liar], none_of: [fast], phase: accuracy, log: [assertion failed]}
   - {above: {size: 32}, phase: profile}
 """

@@ -112,7 +112,7 @@ def test_counts_and_nodes(result: Result, history: tuple[Recorded, ...]) -> None
     assert result.counts.reverted == by_status.count(Status.REVERTED)
     assert result.counts.crashed == by_status.count(Status.CRASHED) == 1
     crashed = next(n for n in result.nodes if n.status is Status.CRASHED)
-    assert crashed.root_cause == "oom_host (oom)"
+    assert crashed.root_cause == "incompatible_settings (bad_flag)"
     kept = [n for n in result.nodes if n.status is Status.KEPT and n.parent_id is not None]
     assert all(n.has_witness and n.effect is not None and n.seconds for n in kept)
     assert {j.purpose for n in kept for j in n.judgements} == {"accuracy", "benchmark"}
