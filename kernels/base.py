@@ -66,10 +66,18 @@ class Operator(ABC):
     """Names of a shape's sizes."""
     dtypes: ClassVar[tuple[str, ...]]
     space: ClassVar[Space]
+    has_products: ClassVar[bool] = False
+    """True when matrix units are used; Triton's interpreter cannot multiply bf16 matrices."""
+    own_operators: ClassVar[frozenset[str]] = frozenset()
+    """PyTorch operators that a kernel of this operator may use beside allocation and copies."""
     odd_shapes: ClassVar[tuple[Shape, ...]]
     """Small and ragged: what the interpreter can check."""
     shipped_shapes: ClassVar[tuple[Shape, ...]]
     """Typical of inference: what is compiled ahead, tuned and timed."""
+
+    def interpreted_dtypes(self) -> tuple[str, ...]:
+        """Return the dtypes that Triton's interpreter can check."""
+        return tuple(name for name in self.dtypes if not (self.has_products and name == "bf16"))
 
     @abstractmethod
     def inputs(

@@ -38,6 +38,7 @@ class FusedMoe(Operator):
     dimensions = ("num_tokens", "num_experts", "top_k", "hidden", "width")
     dtypes = ("bf16", "fp16", "fp32")
     space = space
+    has_products = True
     odd_shapes = (
         _shape(1, 1, 1, 16, 1),
         _shape(3, 5, 2, 63, 100),

@@ -29,6 +29,7 @@ class Matmul(Operator):
     dimensions = ("m", "n", "k")
     dtypes = ("bf16", "fp16", "fp32", "fp8")
     space = space
+    has_products = True
     odd_shapes = (
         {"m": 1, "n": 1, "k": 1},
         {"m": 3, "n": 63, "k": 100},

@@ -40,6 +40,7 @@ class PagedDecode(Operator):
     dimensions = ("num_seqs", "num_heads", "num_kv_heads", "head_size", "block_size", "length")
     dtypes = ("bf16", "fp16", "fp32")
     space = space
+    has_products = True
     odd_shapes = (
         _shape(1, 1, 1, 16, 1),
         _shape(3, 6, 2, 63, 100),
