@@ -93,6 +93,10 @@ class Operator(ABC):
     def reference(self, inputs: Tensors) -> tuple[torch.Tensor, ...]:
         """Return the results by PyTorch, in the dtype of the inputs."""
 
+    def library(self, inputs: Tensors) -> tuple[torch.Tensor, ...]:
+        """Return the results as somebody would write them with PyTorch for speed; the rival."""
+        return self.reference(inputs)
+
     @abstractmethod
     def run(self, inputs: Tensors, outputs: Tensors, config: Config) -> None:
         """Fill ``outputs`` by the kernel."""

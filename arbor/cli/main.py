@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from arbor import __version__
-from arbor.cli import catalog, control, run
+from arbor.cli import catalog, control, kernels, run
 from arbor.cli.audit import audit
 from arbor.cli.console import say, show_error
 from arbor.cli.doctor import doctor
@@ -84,6 +84,7 @@ app = typer.Typer(
 for command in COMMANDS:
     app.command()(command)
 app.add_typer(catalog.app)
+app.add_typer(kernels.app)
 
 
 def main() -> None:

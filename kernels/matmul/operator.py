@@ -66,6 +66,17 @@ class Matmul(Operator):
         """Return the product by PyTorch."""
         return (reference.matmul(*inputs),)
 
+    def library(self, inputs: Tensors) -> tuple[torch.Tensor, ...]:
+        """Return the product by the vendor's library."""
+        x, weight = inputs[:2]
+        if x.element_size() > 1:
+            return (torch.nn.functional.linear(x, weight),)
+        row, column = inputs[2][:, None], inputs[3][None, :]
+        product = torch._scaled_mm(  # noqa: SLF001 - PyTorch has no public one
+            x, weight.T, scale_a=row, scale_b=column, out_dtype=torch.bfloat16
+        )
+        return (product,)
+
     def run(self, inputs: Tensors, outputs: Tensors, config: Config) -> None:
         """Fill the product by the kernel."""
         require_contiguous(self.name, (*inputs, *outputs))

@@ -95,6 +95,21 @@ class PagedDecode(Operator):
         """Return the attention by PyTorch."""
         return (reference.paged_decode(*inputs),)
 
+    def library(self, inputs: Tensors) -> tuple[torch.Tensor, ...]:
+        """Return the attention by gathering the cache for PyTorch's own attention."""
+        query, key_cache, value_cache, block_table, lengths = inputs
+        num_seqs, num_heads, head_size = query.shape
+        table = block_table.long()
+        key, value = (
+            cache[table].flatten(1, 2).transpose(1, 2) for cache in (key_cache, value_cache)
+        )
+        place = torch.arange(key.shape[2], device=query.device)
+        mask = (place[None, :] < lengths[:, None])[:, None, None, :]
+        attended = torch.nn.functional.scaled_dot_product_attention(
+            query[:, :, None], key, value, attn_mask=mask, enable_gqa=True
+        )
+        return (attended.reshape(num_seqs, num_heads, head_size),)
+
     def run(self, inputs: Tensors, outputs: Tensors, config: Config) -> None:
         """Fill the attention by the kernel."""
         require_contiguous(self.name, (*inputs, *outputs))

@@ -58,6 +58,12 @@ class RmsNorm(Operator):
         x, residual, weight = inputs
         return reference.rms_norm(x, weight, EPSILON, residual)
 
+    def library(self, inputs: Tensors) -> tuple[torch.Tensor, ...]:
+        """Return both by PyTorch's own RMSNorm."""
+        x, residual, weight = inputs
+        total = x + residual
+        return torch.nn.functional.rms_norm(total, weight.shape, weight, EPSILON), total
+
     def run(self, inputs: Tensors, outputs: Tensors, config: Config) -> None:
         """Fill ``y`` and the sum by the kernel."""
         require_contiguous(self.name, (*inputs, *outputs))

@@ -53,6 +53,11 @@ class SiluAndMul(Operator):
         """Return the products by PyTorch."""
         return (reference.silu_and_mul(inputs[0]),)
 
+    def library(self, inputs: Tensors) -> tuple[torch.Tensor, ...]:
+        """Return the products by PyTorch's own SiLU."""
+        gate, up = inputs[0].chunk(2, dim=-1)
+        return (torch.nn.functional.silu(gate) * up,)
+
     def run(self, inputs: Tensors, outputs: Tensors, config: Config) -> None:
         """Fill the products by the kernel."""
         require_contiguous(self.name, (*inputs, *outputs))
