@@ -147,6 +147,53 @@ def compile_operators(
         raise typer.Exit(EXIT_PROBLEMS)
 
 
+@app.command("tune")
+def tune(
+    name: OperatorName,
+    shapes: ShapeTexts = None,
+    dtype: Annotated[str, typer.Option(help="Of the inputs.")] = "bf16",
+    engine: Annotated[
+        str, typer.Option(help="tpe, random, or exhaustive for every configuration.")
+    ] = "tpe",
+    trials: Annotated[int, typer.Option(help="Configurations to time for each shape.")] = 60,
+    seed: Annotated[int, typer.Option(help="Of the search and the inputs.")] = 0,
+    out: Folder = DEFAULT_FOLDER,
+) -> None:
+    """Search the best configuration of each shape and write them; exit 1 when one has none.
+
+    Without an accelerator interpreted kernels are timed: that shows that tuning works, no speed.
+    """
+    _interpret_without_accelerator()
+    with _kernels():
+        from arbor.cli.kernel_runs import tune_shapes  # noqa: PLC0415 - needs torch
+
+        operator = _operator(name)
+        chosen = parse_shapes(shapes or [], operator) or operator.shipped_shapes
+        if not tune_shapes(operator, chosen, dtype, engine, trials, seed, out):
+            raise typer.Exit(EXIT_PROBLEMS)
+
+
+@app.command("bench")
+def bench(
+    name: OperatorName,
+    shapes: ShapeTexts = None,
+    dtype: Annotated[str, typer.Option(help="Of the inputs.")] = "bf16",
+    seed: Annotated[int, typer.Option(help="Of the inputs.")] = 0,
+    configs: Annotated[
+        Path | None, typer.Option(help="Folder of tuned configurations.", exists=True)
+    ] = None,
+) -> None:
+    """Time an operator beside PyTorch and torch.compile; exit 1 when ours is wrong somewhere."""
+    _interpret_without_accelerator()
+    with _kernels():
+        from arbor.cli.kernel_runs import bench_shapes  # noqa: PLC0415 - needs torch
+
+        operator = _operator(name)
+        chosen = parse_shapes(shapes or [], operator) or operator.shipped_shapes
+        if not bench_shapes(operator, chosen, dtype, seed, configs):
+            raise typer.Exit(EXIT_PROBLEMS)
+
+
 def parse_shapes(texts: Sequence[str], operator: "Operator") -> list["Shape"]:
     """Return shapes from texts like ``m=1,n=4096,k=4096``.
 

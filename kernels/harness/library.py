@@ -1,0 +1,56 @@
+"""PyTorch's own way of an operator as a candidate: a rival, which may use PyTorch."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from arbor.kernels.architectures import Architecture
+from arbor.kernels.base import Operator, Shape, Tensors
+from arbor.kernels.harness.problem import OperatorProblem
+
+
+class _Everything(frozenset[str]):
+    """A set that all names are members of."""
+
+    __slots__ = ()
+
+    def __rsub__(self, other: Any) -> frozenset[str]:
+        """Leave nothing of what is allowed."""
+        del other
+        return frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryProblem(OperatorProblem):
+    """An operator's problem for which PyTorch is allowed; its roundings are PyTorch's choice."""
+
+    @property
+    def allowed_operators(self) -> frozenset[str]:
+        """Return everything."""
+        return _Everything()
+
+    def tolerance(self, result: torch.Tensor, inputs: Tensors) -> float:
+        """Return a bound for several roundings, since eager PyTorch stores every step."""
+        return 4 * OperatorProblem.tolerance(self, result, inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryCandidate:
+    """Calls a function that returns its results."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, inputs: Tensors, outputs: Tensors) -> tuple[torch.Tensor, ...]:
+        """Solve once."""
+        del outputs
+        results: tuple[torch.Tensor, ...] = tuple(self.function(list(inputs)))
+        return results
+
+
+def library_problem(
+    operator: Operator, shape: Shape, dtype: str, device: torch.device, architecture: Architecture
+) -> LibraryProblem:
+    """Return an operator's problem for PyTorch's own way."""
+    return LibraryProblem(operator, shape, dtype, device, architecture)
