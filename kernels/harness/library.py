@@ -11,25 +11,14 @@ from arbor.kernels.base import Operator, Shape, Tensors
 from arbor.kernels.harness.problem import OperatorProblem
 
 
-class _Everything(frozenset[str]):
-    """A set that all names are members of."""
-
-    __slots__ = ()
-
-    def __rsub__(self, other: Any) -> frozenset[str]:
-        """Leave nothing of what is allowed."""
-        del other
-        return frozenset()
-
-
 @dataclass(frozen=True, slots=True)
 class LibraryProblem(OperatorProblem):
     """An operator's problem for which PyTorch is allowed; its roundings are PyTorch's choice."""
 
-    @property
-    def allowed_operators(self) -> frozenset[str]:
-        """Return everything."""
-        return _Everything()
+    def forbidden(self, used: frozenset[str]) -> frozenset[str]:  # noqa: PLR6301 - of the problem
+        """Return nothing."""
+        del used
+        return frozenset()
 
     def tolerance(self, result: torch.Tensor, inputs: Tensors) -> float:
         """Return a bound for several roundings, since eager PyTorch stores every step."""

@@ -25,9 +25,8 @@ class Problem(Protocol):
         """Return where inputs and outputs lie."""
         ...
 
-    @property
-    def allowed_operators(self) -> frozenset[str]:
-        """Return PyTorch operators that a candidate may use beside allocation and copies."""
+    def forbidden(self, used: frozenset[str]) -> frozenset[str]:
+        """Return which of the computing PyTorch operators that were used are not allowed."""
         ...
 
     def inputs(self, seed: int, variation: Variation) -> tuple[torch.Tensor, ...]:
@@ -83,10 +82,9 @@ class OperatorProblem:
         sizes = ",".join(f"{name}={size}" for name, size in self.shape.items())
         return f"{self.operator.name} {self.dtype} {sizes}"
 
-    @property
-    def allowed_operators(self) -> frozenset[str]:
-        """Return the operator's own."""
-        return self.operator.own_operators
+    def forbidden(self, used: frozenset[str]) -> frozenset[str]:
+        """Return all but the operator's own."""
+        return used - self.operator.own_operators
 
     def inputs(self, seed: int, variation: Variation) -> tuple[torch.Tensor, ...]:
         """Return fresh inputs."""
