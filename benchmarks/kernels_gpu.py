@@ -121,7 +121,9 @@ def environment() -> dict[str, Any]:
         "torch": str(torch.__version__),
         "triton": str(triton.__version__),
         "python": platform.python_version(),
-        "runtime": f"ROCm {torch.version.hip}" if torch.version.hip else f"CUDA {torch.version.cuda}",
+        "runtime": f"ROCm {torch.version.hip}"
+        if torch.version.hip
+        else f"CUDA {torch.version.cuda}",
     }
 
 
@@ -144,7 +146,11 @@ def check_all(context: Context) -> None:
         for dtype in operator.dtypes:
             # fp32 products run without matrix units on typical shapes, which takes long
             is_small = dtype == "fp32" and operator.has_products
-            shapes = operator.odd_shapes if is_small else (*operator.odd_shapes, *operator.shipped_shapes)
+            shapes = (
+                operator.odd_shapes
+                if is_small
+                else (*operator.odd_shapes, *operator.shipped_shapes)
+            )
             for shape in shapes:
                 context.results.once(
                     f"check {name} {dtype} {sizes(shape)}",
@@ -275,7 +281,9 @@ def _drawn(name: str, stream: random.Random) -> Shape:
         return max(step, round(value / step) * step)
 
     if name == "matmul":
-        n, k = stream.choice(((4096, 4096), (6144, 4096), (28672, 4096), (4096, 14336), (8192, 8192)))
+        n, k = stream.choice(
+            ((4096, 4096), (6144, 4096), (28672, 4096), (4096, 14336), (8192, 8192))
+        )
         return {"m": between(1, 64), "n": n, "k": k}
     if name == "paged_decode":
         return {
@@ -314,9 +322,7 @@ def _benched(operator: Operator, dtype: str, shape: Shape, context: Context) -> 
     config = tuned.config(operator, shape, dtype, context.architecture)
     evaluate = operator_evaluation(operator, shape, dtype, context.architecture, context.bench)
     measured = {"ours": evaluate(config)}
-    problem = library_problem(
-        operator, shape, dtype, torch.device("cuda"), context.architecture
-    )
+    problem = library_problem(operator, shape, dtype, torch.device("cuda"), context.architecture)
     rivals: dict[str, Callable[..., Any]] = {"eager": operator.library}
     if operator.name in {"rms_norm", "silu_and_mul", "softmax", "matmul", "paged_decode"}:
         # the library's mixture of experts is a loop over experts that cannot be compiled as one
@@ -410,7 +416,9 @@ def main() -> None:
     )
     try:
         context.results.once("environment", environment)
-        context.results.once("copy", lambda: {"bytes_per_s": measured_copy_bytes_per_s(COPY_BYTES)})
+        context.results.once(
+            "copy", lambda: {"bytes_per_s": measured_copy_bytes_per_s(COPY_BYTES)}
+        )
         check_all(context)
         tune_all(context)
         bench_all(context)

@@ -48,7 +48,9 @@ def bench_table(lines: Sequence[Line], copy_bytes_per_s: float) -> list[str]:
         ours = time_us(line, "ours")
         if ours is None:
             problem = line["times"]["ours"]["problem"] or line["times"]["ours again"]["problem"]
-            rows.append(f"| {line['operator']} {line['dtype']} | {shape} | no time: {problem} |" + " |" * 6)
+            rows.append(
+                f"| {line['operator']} {line['dtype']} | {shape} | no time: {problem} |" + " |" * 6
+            )
             continue
         first = line["times"]["ours"]
         rate = line["num_bytes"] / ours * 1e6
@@ -102,7 +104,9 @@ def goals(lines: Sequence[Line], copy_bytes_per_s: float) -> list[str]:
     for name in ("fused_moe", "paged_decode"):
         gains = [g for line in benched if line["operator"] == name and (g := speedup(line))]
         if gains:
-            rows.append(f"| {name} beside PyTorch | {geometric_mean(gains):.2f}x of {len(gains)} |")
+            rows.append(
+                f"| {name} beside PyTorch | {geometric_mean(gains):.2f}x of {len(gains)} |"
+            )
     rows += _search_goal(lines)
     return rows
 

@@ -47,9 +47,7 @@ class Space(Protocol):
         """Return the values of every key, the order being that of their size."""
         ...
 
-    def problem(
-        self, config: Config, shape: Shape, dtype: str, architecture: Architecture
-    ) -> str:
+    def problem(self, config: Config, shape: Shape, dtype: str, architecture: Architecture) -> str:
         """Return why a configuration cannot run, before compiling it; empty when it may."""
         ...
 
@@ -130,7 +128,9 @@ class Operator(ABC):
         """
         if set(shape) != set(self.dimensions):
             wanted = ",".join(f"{name}=N" for name in self.dimensions)
-            raise KernelInputError(f"{self.name} has shapes of the form {wanted}, not {dict(shape)}")
+            raise KernelInputError(
+                f"{self.name} has shapes of the form {wanted}, not {dict(shape)}"
+            )
         for name, size in shape.items():
             if size < 1:
                 raise KernelInputError(f"{self.name}: {name}={size} is less than 1")

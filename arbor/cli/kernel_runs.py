@@ -135,9 +135,7 @@ def bench_shapes(
     return is_fine
 
 
-def rivals(
-    operator: "Operator", shape: "Shape", dtype: str, bench: Bench
-) -> dict[str, Measured]:
+def rivals(operator: "Operator", shape: "Shape", dtype: str, bench: Bench) -> dict[str, Measured]:
     """Return the times of PyTorch's own way, eager and, on an accelerator, compiled."""
     import torch  # noqa: PLC0415 - only where something is timed
 

@@ -58,9 +58,7 @@ def list_operators() -> None:
             sizes = [
                 str(sum(1 for _ in all_configs(operator, each))) for each in ARCHITECTURES.values()
             ]
-            table.add_row(
-                name, " ".join(operator.dtypes), ",".join(operator.dimensions), *sizes
-            )
+            table.add_row(name, " ".join(operator.dtypes), ",".join(operator.dimensions), *sizes)
         show_table(people(), table)
 
 

@@ -32,7 +32,9 @@ def problem(config: Config, shape: Shape, dtype: str, architecture: Architecture
         stages = max(stages - 1, 1)
     needed = (block_m + block_n) * block_k * dtype_bytes(dtype) * stages
     if needed > architecture.shared_bytes:
-        return f"{needed} bytes of shared memory; {architecture.name} has {architecture.shared_bytes}"
+        return (
+            f"{needed} bytes of shared memory; {architecture.name} has {architecture.shared_bytes}"
+        )
     sums = block_m * block_n / (int(config["num_warps"]) * architecture.warp_size)
     if sums > architecture.num_registers / 2:
         return f"{sums:.0f} sums a thread spill"

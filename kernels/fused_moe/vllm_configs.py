@@ -33,6 +33,8 @@ def write_vllm_files(
     paths = []
     for (experts, width), by_tokens in groups.items():
         path = folder / f"E={experts},N={width},device_name={device}.json"
-        path.write_text(json.dumps({"triton_version": triton_version, **by_tokens}, indent=4) + "\n")
+        path.write_text(
+            json.dumps({"triton_version": triton_version, **by_tokens}, indent=4) + "\n"
+        )
         paths.append(path)
     return paths

@@ -232,9 +232,7 @@ def _turns_right(
     )
 
 
-def _matches(
-    problem: Problem, results: Tensors, kept: Tensors, drawn: Tensors
-) -> bool:
+def _matches(problem: Problem, results: Tensors, kept: Tensors, drawn: Tensors) -> bool:
     return all(
         not relative_error(result, oracle).exceeds(problem.tolerance(result, drawn))
         for result, oracle in zip(results, kept, strict=True)

@@ -25,7 +25,8 @@ _HARMLESS = frozenset(
 
 
 _JUDGES = tuple(
-    f"arbor.kernels.harness.{name}" for name in ("examining", "timing", "relative_error", "guarded")
+    f"arbor.kernels.harness.{name}"
+    for name in ("examining", "timing", "relative_error", "guarded")
 )
 """Modules whose functions a candidate might replace."""
 
@@ -43,9 +44,7 @@ class OperatorWatch(TorchDispatchMode):
         self.computing: set[str] = set()
         self.num_calls = 0
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Note the operator and run it."""
         del types
         name = func.name().split("::")[-1].split(".")[0]
@@ -71,8 +70,16 @@ def _watched() -> dict[str, Any]:
     owners: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
         ("time", time, ("perf_counter", "perf_counter_ns", "monotonic", "time", "sleep")),
         ("torch", torch, ("equal", "allclose", "empty", "randn", "isnan", "isfinite", "where")),
-        ("torch.Tensor", torch.Tensor, ("copy_", "clone", "double", "norm", "view", "fill_", "__eq__")),
-        ("torch.cuda", torch.cuda, ("synchronize", "current_stream", "Event", "graph", "CUDAGraph")),
+        (
+            "torch.Tensor",
+            torch.Tensor,
+            ("copy_", "clone", "double", "norm", "view", "fill_", "__eq__"),
+        ),
+        (
+            "torch.cuda",
+            torch.cuda,
+            ("synchronize", "current_stream", "Event", "graph", "CUDAGraph"),
+        ),
         ("torch.cuda.Event", torch.cuda.Event, ("record", "elapsed_time", "synchronize")),
         ("torch.cuda.CUDAGraph", torch.cuda.CUDAGraph, ("replay", "capture_begin", "capture_end")),
         ("harness", OperatorWatch, ("__torch_dispatch__", "__enter__", "__exit__")),

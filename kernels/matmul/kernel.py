@@ -52,9 +52,7 @@ def matmul_kernel(
         else:
             x = tl.load(x_ptrs, mask=start + offs_k[None, :] < left, other=0.0)
             weight = tl.load(weight_ptrs, mask=start + offs_k[:, None] < left, other=0.0)
-        total = tl.dot(
-            x, weight, total, input_precision="ieee", max_num_imprecise_acc=IMPRECISE
-        )
+        total = tl.dot(x, weight, total, input_precision="ieee", max_num_imprecise_acc=IMPRECISE)
         x_ptrs += BLOCK_K
         weight_ptrs += BLOCK_K
     if HAS_SCALES:

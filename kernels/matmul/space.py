@@ -47,7 +47,9 @@ def problem(config: Config, shape: Shape, dtype: str, architecture: Architecture
     block_m, block_n, block_k = (int(config[f"BLOCK_{axis}"]) for axis in "MNK")
     needed = shared_bytes(config, dtype, architecture)
     if needed > architecture.shared_bytes:
-        return f"{needed} bytes of shared memory; {architecture.name} has {architecture.shared_bytes}"
+        return (
+            f"{needed} bytes of shared memory; {architecture.name} has {architecture.shared_bytes}"
+        )
     threads = int(config["num_warps"]) * architecture.warp_size
     # sums, in 32-bit registers; half of a thread's registers are needed for everything else
     sums = block_m * block_n / threads

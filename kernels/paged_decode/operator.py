@@ -118,9 +118,7 @@ class PagedDecode(Operator):
 
     def work(self, shape: Shape, dtype: str) -> Work:
         """Return the keys and values read once, three quarters of the longest length on average."""
-        num_seqs, heads, kv_heads, head_size, _, length = (
-            shape[name] for name in self.dimensions
-        )
+        num_seqs, heads, kv_heads, head_size, _, length = (shape[name] for name in self.dimensions)
         tokens = length + (num_seqs - 1) * 3 * length // 4
         elements = 2 * tokens * kv_heads * head_size + 2 * num_seqs * heads * head_size
         return Work(elements * dtype_bytes(dtype), 4 * tokens * heads * head_size, dtype)

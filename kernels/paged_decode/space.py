@@ -30,7 +30,9 @@ def problem(config: Config, shape: Shape, dtype: str, architecture: Architecture
     block_d = max(next_power_of_2(shape["head_size"]), 16)
     needed = 2 * block_n * block_d * dtype_bytes(dtype) * int(config["num_stages"])
     if needed > architecture.shared_bytes:
-        return f"{needed} bytes of shared memory; {architecture.name} has {architecture.shared_bytes}"
+        return (
+            f"{needed} bytes of shared memory; {architecture.name} has {architecture.shared_bytes}"
+        )
     group = max(next_power_of_2(shape["num_heads"] // shape["num_kv_heads"]), 16)
     held = group * block_d + 2 * block_n * block_d
     per_thread = held / (int(config["num_warps"]) * architecture.warp_size)

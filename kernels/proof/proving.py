@@ -103,7 +103,11 @@ def prove(
             kernels.append(cache.figures(source, architecture))  # noqa: PERF401 - kept when one fails
     except CompilationFailedError as error:
         return proof(str(error), tuple(kernels))
-    excesses = (f"{each.name}: {each.excess(architecture)}" for each in kernels if each.excess(architecture))
+    excesses = (
+        f"{each.name}: {each.excess(architecture)}"
+        for each in kernels
+        if each.excess(architecture)
+    )
     return proof(next(excesses, ""), tuple(kernels))
 
 

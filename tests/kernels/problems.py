@@ -10,6 +10,4 @@ from arbor.kernels.silu_and_mul.operator import SiluAndMul
 def small_problem(num_rows: int = 5, width: int = 100) -> OperatorProblem:
     """Return SiLU-and-multiply in float32."""
     shape = {"num_rows": num_rows, "width": width}
-    return OperatorProblem(
-        SiluAndMul(), shape, "fp32", torch.device("cpu"), architecture("sm_90")
-    )
+    return OperatorProblem(SiluAndMul(), shape, "fp32", torch.device("cpu"), architecture("sm_90"))

@@ -57,9 +57,7 @@ def test_tuning_again_replaces_only_its_shapes(tmp_path: Path) -> None:
     ]
 
 
-def test_the_environment_names_the_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_names_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     operator, shape = create_operator("silu_and_mul"), {"num_rows": 64, "width": 1024}
     write_tuned(tmp_path, "silu_and_mul", "bf16", ENVIRONMENT, [tuned(1024, 64)])
     monkeypatch.setenv("ARBOR_KERNEL_CONFIGS", str(tmp_path))

@@ -38,7 +38,12 @@ def test_shipped_kernels_compile_within_limits(
 def test_large_products_use_the_large_instructions(cache: ProofCache) -> None:
     operator = create_operator("matmul")
     shape = {"m": 8192, "n": 8192, "k": 8192}
-    expected = {"gfx942": "v_mfma_f32_", "gfx950": "v_mfma_f32_", "sm_90": "wgmma", "sm_100": "tcgen05"}
+    expected = {
+        "gfx942": "v_mfma_f32_",
+        "gfx950": "v_mfma_f32_",
+        "sm_90": "wgmma",
+        "sm_100": "tcgen05",
+    }
     for name, start in expected.items():
         architecture = ARCHITECTURES[name]
         for dtype in ("bf16", "fp8"):
