@@ -2,8 +2,8 @@
 
     python benchmarks/kernels_gpu.py --state DIR [--minutes 9] [--trials 24] [--seed 1]
 
-Every result is a line of ``DIR/results.jsonl`` as soon as it is there; a later call goes on where the
-last one stopped, and the table is written when nothing is left. Needs torch, triton, pydantic,
+Every result is a line of ``DIR/results.jsonl`` as soon as it is there; a later call goes on where
+the last one stopped, and the table is written when nothing is left. Needs torch, triton, pydantic,
 pyyaml, psutil and, for the TPE search, optuna; no network.
 """
 
@@ -121,10 +121,13 @@ def environment() -> dict[str, Any]:
         "torch": str(torch.__version__),
         "triton": str(triton.__version__),
         "python": platform.python_version(),
-        "runtime": f"ROCm {torch.version.hip}"
-        if torch.version.hip
-        else f"CUDA {torch.version.cuda}",
+        "runtime": _runtime(),
     }
+
+
+def _runtime() -> str:
+    hip = torch.version.hip
+    return f"ROCm {hip}" if hip else f"CUDA {torch.version.cuda}"
 
 
 def clocks() -> str:
@@ -212,10 +215,10 @@ def _tuned(
         dtype,
         context.architecture,
         evaluate,
-        context.engine,
-        context.num_trials,
-        context.seed,
-        first,
+        engine_name=context.engine,
+        num_trials=context.num_trials,
+        seed=context.seed,
+        first=first,
     )
     return _tuning_line(done, shape)
 
@@ -381,9 +384,9 @@ def _searched(
         TUNED_DTYPE,
         context.architecture,
         recorded,
-        context.engine,
-        max(2, int(SEARCH_SHARE * num)),
-        context.seed + number,
+        engine_name=context.engine,
+        num_trials=max(2, int(SEARCH_SHARE * num)),
+        seed=context.seed + number,
     )
     best = done.best()
     found = None if best is None else best.median_us

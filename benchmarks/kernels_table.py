@@ -1,4 +1,4 @@
-"""The table of benchmarks/kernels_gpu.py: times with bytes, shares of peaks, errors, and the goals."""
+"""The table of benchmarks/kernels_gpu.py: times, bytes, shares of peaks, errors and the goals."""
 
 import argparse
 import json

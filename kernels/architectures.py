@@ -40,15 +40,16 @@ class Architecture:
 
 
 _MIB = 1 << 20
+_MFMA = r"\bv_mfma_"
 
 # Shared memory and caches: ROCm "accelerator and GPU hardware specifications"; CUDA tuning guides.
 # CDNA threads have 256 vector and 256 accumulation registers.
 _ALL = (
     Architecture(
-        "gfx942", "hip", "gfx942", 64, 65_536, 512, 256 * _MIB, "float8_e4m3fnuz", r"\bv_mfma_", False
+        "gfx942", "hip", "gfx942", 64, 65_536, 512, 256 * _MIB, "float8_e4m3fnuz", _MFMA, False
     ),
     Architecture(
-        "gfx950", "hip", "gfx950", 64, 163_840, 512, 256 * _MIB, "float8_e4m3fn", r"\bv_mfma_", False
+        "gfx950", "hip", "gfx950", 64, 163_840, 512, 256 * _MIB, "float8_e4m3fn", _MFMA, False
     ),
     Architecture(
         "sm_90", "cuda", 90, 32, 232_448, 255, 50 * _MIB, "float8_e4m3fn",

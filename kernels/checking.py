@@ -1,4 +1,4 @@
-"""Checks operators against float64: all dtypes and shapes, in the given or the shipped configuration."""
+"""Checks operators against float64, in the given or the shipped configuration."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ def check_operator(
         for shape in shapes:
             operator.check_shape(shape, dtype)
             used = config or operator.space.default(shape, dtype, architecture)
-            verdict = check_config(operator, shape, dtype, used, architecture, seed)
+            verdict = check_config(operator, shape, dtype, used, architecture, seed=seed)
             yield Checked(operator.name, dtype, shape, used, verdict)
 
 
@@ -75,6 +75,7 @@ def check_config(
     dtype: str,
     config: Config,
     architecture: Architecture,
+    *,
     seed: int = 0,
 ) -> Verdict:
     """Check one configuration."""

@@ -1,4 +1,4 @@
-"""Reads and writes configurations that were tuned for a device, one file for each operator and dtype."""
+"""Configurations that were tuned for a device: one file for each operator and dtype."""
 
 import json
 import math

@@ -24,6 +24,7 @@ def tune_shapes(
     operator: "Operator",
     shapes: Sequence["Shape"],
     dtype: str,
+    *,
     engine_name: str,
     num_trials: int,
     seed: int,
@@ -52,10 +53,10 @@ def tune_shapes(
                 dtype,
                 architecture,
                 evaluate,
-                engine_name,
-                num_trials,
-                seed,
-                first,
+                engine_name=engine_name,
+                num_trials=num_trials,
+                seed=seed,
+                first=first,
             )
         tunings.append(done)
         _say_tuning(operator, done)

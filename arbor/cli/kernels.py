@@ -138,7 +138,7 @@ def compile_operators(
                             _say_space(proofs)
                             continue
                         config = operator.space.default(shape, dtype, each)
-                        proof = prove(operator, shape, dtype, config, each, kept)
+                        proof = prove(operator, shape, dtype, config, each, cache=kept)
                         _say_proof(proof)
                         num_over += bool(proof.problem)
     if num_over:
@@ -167,7 +167,15 @@ def tune(
 
         operator = _operator(name)
         chosen = parse_shapes(shapes or [], operator) or operator.shipped_shapes
-        if not tune_shapes(operator, chosen, dtype, engine, trials, seed, out):
+        if not tune_shapes(
+            operator,
+            chosen,
+            dtype,
+            engine_name=engine,
+            num_trials=trials,
+            seed=seed,
+            folder=out,
+        ):
             raise typer.Exit(EXIT_PROBLEMS)
 
 

@@ -12,6 +12,7 @@ from arbor.targets.base import Target
 # name -> module, configuration model, class
 _TARGETS = {
     "engine": ("arbor.targets.engine.target", "EngineTargetConfig", "EngineTarget"),
+    "kernel": ("arbor.targets.kernel.target", "KernelTargetConfig", "KernelTarget"),
     "landscape": ("arbor.targets.landscape", "LandscapeConfig", "LandscapeTarget"),
 }
 

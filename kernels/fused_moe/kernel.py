@@ -32,8 +32,8 @@ def grouped_matmul_kernel(
 ):
     """Write one tile of ``y`` (num_pairs, n): rows of ``x`` times their expert's matrix.
 
-    ``x`` is (num_pairs / PAIRS_PER_ROW, k), ``weight`` (num_experts, n, k). Names of blocks are those
-    that vLLM's tuned configurations use.
+    ``x`` is (num_pairs / PAIRS_PER_ROW, k), ``weight`` (num_experts, n, k). Names of blocks are
+    those that vLLM's tuned configurations use.
     """
     tiles_n = tl.cdiv(n, BLOCK_SIZE_N)
     per_group = GROUP_SIZE_M * tiles_n

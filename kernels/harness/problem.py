@@ -1,4 +1,4 @@
-"""What a candidate has to solve: inputs, an oracle and a tolerance; one for operators, one for tasks."""
+"""What a candidate has to solve: inputs, an oracle and a tolerance."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -15,7 +15,7 @@ class Peak:
 
     Attributes:
         bytes_per_s: memory bandwidth.
-        flop_per_s: matrix operations by format (``bf16``, ``fp8``, ...); missing ones bound nothing.
+        flop_per_s: matrix operations by format, such as ``bf16``; missing ones bound nothing.
     """
 
     bytes_per_s: float

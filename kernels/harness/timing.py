@@ -16,7 +16,7 @@ from arbor.kernels.harness.watching import Tripwire
 
 _MAX_BUFFERS = 512
 _CACHE_FACTOR = 3
-"""Rotating buffers hold this many times the cache, so that little of one is left at its next turn."""
+"""Rotating buffers hold this many caches, so that little of one is left at its next turn."""
 _WARMUP_PASSES = 3
 _PLAUSIBLE = 1.05
 """A time this much below the roofline's is measurement noise; below that it is impossible."""

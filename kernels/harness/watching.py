@@ -1,4 +1,4 @@
-"""Watches what a candidate does beside computing: PyTorch operators, threads, patched functions."""
+"""Watches what a candidate does: PyTorch operators, threads, patched functions."""
 
 import sys
 import threading
@@ -14,12 +14,12 @@ _HARMLESS = frozenset(
         "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "zeros",
         "zeros_like", "new_zeros", "zero_", "full", "full_like", "new_full", "fill_", "arange",
         # views
-        "view", "_unsafe_view", "reshape", "as_strided", "expand", "select", "slice", "t", "transpose",
-        "permute", "squeeze", "unsqueeze", "detach", "alias", "unbind", "split", "chunk", "narrow",
+        "view", "_unsafe_view", "reshape", "as_strided", "expand", "select", "slice", "t",
+        "transpose", "permute", "squeeze", "unsqueeze", "detach", "alias", "unbind", "split", "chunk", "narrow",
         "view_as_real", "_reshape_alias", "lift_fresh",
         # copies
-        "clone", "copy_", "_to_copy", "contiguous", "_local_scalar_dense", "is_pinned", "record_stream",
-        "set_", "resize_", "_has_compatible_shallow_copy_type",
+        "clone", "copy_", "_to_copy", "contiguous", "_local_scalar_dense", "is_pinned",
+        "record_stream", "set_", "resize_", "_has_compatible_shallow_copy_type",
     }
 )  # fmt: skip
 
@@ -55,7 +55,7 @@ class OperatorWatch(TorchDispatchMode):
 
 
 class Tripwire:
-    """Remembers functions that time, synchronise and compare, as they were before any candidate."""
+    """Remembers functions that time, synchronise and compare, as before any candidate."""
 
     def __init__(self) -> None:
         self._before = _watched()

@@ -29,7 +29,7 @@ def matmul_descriptor_kernel(
     BLOCK_K: tl.constexpr,
     GROUP_M: tl.constexpr,
 ):
-    """Write every ``num_programs``-th tile of ``y`` (m, n) from ``x`` (m, k), ``weight`` (n, k)."""
+    """Write every so many-th tile of ``y`` (m, n) from ``x`` (m, k) and ``weight`` (n, k)."""
     x_tiles = tl.make_tensor_descriptor(x_ptr, [m, k], [k, 1], [BLOCK_M, BLOCK_K])
     weight_tiles = tl.make_tensor_descriptor(weight_ptr, [n, k], [k, 1], [BLOCK_N, BLOCK_K])
     y_tiles = tl.make_tensor_descriptor(y_ptr, [m, n], [n, 1], [BLOCK_M, BLOCK_N])

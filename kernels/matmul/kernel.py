@@ -1,4 +1,4 @@
-"""Matrix products in Triton by plain loads: tiles of the output, and of the sum when it is long."""
+"""Matrix products in Triton by plain loads: tiles of the output, and parts of a long sum."""
 
 import torch
 import triton

@@ -29,11 +29,17 @@ def _shape(num_seqs: int, heads: int, kv_heads: int, head_size: int, length: int
     }
 
 
+def _lengths(shape: Shape) -> list[int]:
+    """Return the lengths of all sequences, from the longest to the shortest."""
+    longest, num_seqs = shape["length"], shape["num_seqs"]
+    return [longest - longest // 2 * place // max(num_seqs - 1, 1) for place in range(num_seqs)]
+
+
 class PagedDecode(Operator):
     """Inputs query, key cache, value cache, block table, lengths; output like the query.
 
-    ``length`` of a shape is the longest sequence. The first sequence has it; the others have between
-    half of it and all.
+    ``length`` of a shape is the longest sequence; lengths are spread evenly between half of it and
+    all, in random order.
     """
 
     name = "paged_decode"
@@ -77,8 +83,8 @@ class PagedDecode(Operator):
         )
         max_blocks = ceil_div(length, page)
         cache = (num_seqs * max_blocks, page, kv_heads, head_size)
-        lengths = draw.integers(ceil_div(length, 2), length + 1, num_seqs)
-        lengths[:1] = length
+        order = draw.permutation(num_seqs).long()
+        lengths = torch.tensor(_lengths(shape), dtype=torch.int32, device=draw.device)[order]
         return (
             draw.numbers(num_seqs, heads, head_size, dtype=kind),
             draw.numbers(*cache, dtype=kind),
@@ -117,9 +123,9 @@ class PagedDecode(Operator):
         paged_decode(query, (key_cache, value_cache), block_table, lengths, outputs[0], config)
 
     def work(self, shape: Shape, dtype: str) -> Work:
-        """Return the keys and values read once, three quarters of the longest length on average."""
-        num_seqs, heads, kv_heads, head_size, _, length = (shape[name] for name in self.dimensions)
-        tokens = length + (num_seqs - 1) * 3 * length // 4
+        """Return keys and values of all sequences read once, and both products."""
+        num_seqs, heads, kv_heads, head_size = (shape[name] for name in self.dimensions[:4])
+        tokens = sum(_lengths(shape))
         elements = 2 * tokens * kv_heads * head_size + 2 * num_seqs * heads * head_size
         return Work(elements * dtype_bytes(dtype), 4 * tokens * heads * head_size, dtype)
 

@@ -1,4 +1,4 @@
-"""Proves shipped configurations, or whole spaces, for architectures; results are kept by content."""
+"""Proves shipped configurations or whole spaces; results are kept by content."""
 
 import hashlib
 import itertools
@@ -87,6 +87,7 @@ def prove(
     dtype: str,
     config: Config,
     architecture: Architecture,
+    *,
     cache: ProofCache,
 ) -> Proof:
     """Compile one configuration and hold it against the limits of the architecture."""
@@ -119,7 +120,7 @@ def shipped_proofs(
         for dtype in operator.dtypes:
             for shape in operator.shipped_shapes:
                 config = operator.space.default(shape, dtype, architecture)
-                yield prove(operator, shape, dtype, config, architecture, cache)
+                yield prove(operator, shape, dtype, config, architecture, cache=cache)
 
 
 def space_proofs(
@@ -127,7 +128,7 @@ def space_proofs(
 ) -> Iterator[Proof]:
     """Prove every configuration of a space for one shape; those ruled out are not compiled."""
     for config in all_configs(operator, architecture):
-        yield prove(operator, shape, dtype, config, architecture, cache)
+        yield prove(operator, shape, dtype, config, architecture, cache=cache)
 
 
 def all_configs(operator: Operator, architecture: Architecture) -> Iterator[Config]:

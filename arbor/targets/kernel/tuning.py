@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from arbor.events.errors import InvalidInputError
-from arbor.events.types import Edit, Parameter
+from arbor.events.types import Edit, Parameter, Scalar
 from arbor.kernels.architectures import Architecture
 from arbor.kernels.base import Operator, Shape
 from arbor.kernels.launching import Config
@@ -96,6 +96,7 @@ def tune(
     dtype: str,
     architecture: Architecture,
     evaluate: Evaluate,
+    *,
     engine_name: str,
     num_trials: int,
     seed: int,
@@ -168,5 +169,5 @@ def _point(config: Config, parameters: tuple[Parameter, ...]) -> Point:
     return tuple(Edit(key=each.key, value=config[each.key]) for each in parameters)
 
 
-def _number_or_text(value: bool | int | float | str) -> int | str:
+def _number_or_text(value: Scalar) -> int | str:
     return value if isinstance(value, str) else int(value)

@@ -1,4 +1,4 @@
-"""Works while it is examined and stops once it thinks it is only timed; the timing must refuse it."""
+"""Works while it is examined and stops once it is only timed; the timing must refuse it."""
 
 from collections.abc import Sequence
 

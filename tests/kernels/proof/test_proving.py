@@ -48,7 +48,7 @@ def test_large_products_use_the_large_instructions(cache: ProofCache) -> None:
         architecture = ARCHITECTURES[name]
         for dtype in ("bf16", "fp8"):
             config = operator.space.default(shape, dtype, architecture)
-            proof = prove(operator, shape, dtype, config, architecture, cache)
+            proof = prove(operator, shape, dtype, config, architecture, cache=cache)
             names = [n for kernel in proof.kernels for n in kernel.matrix_instructions]
             assert names
             assert all(n.startswith(start) for n in names), (name, dtype, names)
@@ -65,10 +65,10 @@ def test_what_the_compiler_refuses_is_a_problem(cache: ProofCache) -> None:
         "BLOCK_N": 256,
         "num_warps": 4,
     }
-    proof = prove(operator, shape, "fp8", config, sm_90, cache)
+    proof = prove(operator, shape, "fp8", config, sm_90, cache=cache)
     assert proof.problem
     too_large = dict(config) | {"BLOCK_M": 256, "BLOCK_K": 256, "num_stages": 5}
-    ruled_out = prove(operator, shape, "fp8", too_large, sm_90, cache)
+    ruled_out = prove(operator, shape, "fp8", too_large, sm_90, cache=cache)
     assert "bytes of shared memory; sm_90 has 232448" in ruled_out.problem
     assert ruled_out.kernels == ()
 
@@ -78,11 +78,11 @@ def test_a_proof_is_found_again(tmp_path: Path) -> None:
     gfx942 = ARCHITECTURES["gfx942"]
     shape = operator.shipped_shapes[0]
     config = operator.space.default(shape, "bf16", gfx942)
-    first = prove(operator, shape, "bf16", config, gfx942, ProofCache(tmp_path))
+    first = prove(operator, shape, "bf16", config, gfx942, cache=ProofCache(tmp_path))
     files = list(tmp_path.iterdir())
     assert len(files) == 1
     files[0].write_text(files[0].read_text().replace('"num_spills": 0', '"num_spills": 7'))
-    again = prove(operator, shape, "bf16", config, gfx942, ProofCache(tmp_path))
+    again = prove(operator, shape, "bf16", config, gfx942, cache=ProofCache(tmp_path))
     assert first.problem == ""
     assert again.problem == "softmax_kernel: 7 registers spilled"
 

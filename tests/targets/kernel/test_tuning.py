@@ -1,4 +1,4 @@
-"""Tuning finds the best of a known surface, spends no trial twice and none on what is ruled out."""
+"""Tuning finds the best of a known surface, with no trial twice and none for what is ruled out."""
 
 import math
 
@@ -34,7 +34,7 @@ class Surface:
 @pytest.mark.parametrize("engine", ["random", "tpe"])
 def test_a_search_comes_near_the_best(engine: str) -> None:
     operator, surface = create_operator("silu_and_mul"), Surface()
-    done = tune(operator, SHAPE, "bf16", SM_90, surface, engine, 16, seed=3)
+    done = tune(operator, SHAPE, "bf16", SM_90, surface, engine_name=engine, num_trials=16, seed=3)
     whole = tune_exhaustively(operator, SHAPE, "bf16", SM_90, Surface())
     best, true_best = done.best(), whole.best()
     assert best is not None
@@ -50,7 +50,7 @@ def test_a_search_comes_near_the_best(engine: str) -> None:
 def test_the_shipped_configuration_comes_first() -> None:
     operator = create_operator("silu_and_mul")
     near = {"BLOCK_N": 4096, "num_warps": 8}
-    done = tune(operator, SHAPE, "bf16", SM_90, Surface(), "random", 3, seed=1, first=(near,))
+    done = tune(operator, SHAPE, "bf16", SM_90, Surface(), engine_name="random", num_trials=3, seed=1, first=(near,))
     assert done.shipped().config == operator.space.default(SHAPE, "bf16", SM_90)
     assert done.trials[1].config == near
     assert done.space_size == sum(1 for _ in valid_configs(operator, SHAPE, "bf16", SM_90))
@@ -62,14 +62,14 @@ def test_when_nothing_works_there_is_no_best() -> None:
     def broken(config: Config) -> Measured:
         return Measured(config, None, problem="crashed")
 
-    done = tune(operator, SHAPE, "bf16", SM_90, broken, "random", 2, seed=1)
+    done = tune(operator, SHAPE, "bf16", SM_90, broken, engine_name="random", num_trials=2, seed=1)
     assert done.best() is None
     with pytest.raises(InvalidInputError, match="at least 1"):
-        tune(operator, SHAPE, "bf16", SM_90, broken, "random", 0, seed=1)
+        tune(operator, SHAPE, "bf16", SM_90, broken, engine_name="random", num_trials=0, seed=1)
 
 
 def test_a_small_space_ends_the_search() -> None:
     operator = create_operator("silu_and_mul")
     shape = {"num_rows": 1, "width": 1}
-    done = tune(operator, shape, "bf16", SM_90, Surface(), "random", 40, seed=1)
+    done = tune(operator, shape, "bf16", SM_90, Surface(), engine_name="random", num_trials=40, seed=1)
     assert len(done.trials) == done.space_size < 40
