@@ -57,5 +57,8 @@ bench-engine-trust: $(VENV)/.dev  ## A/A campaigns and rechecked claims on the r
 bench-best: $(VENV)/.dev  ## the best stack by a long offline search, to compare campaigns with
 	$(BIN)/python benchmarks/engine_best_stack.py
 
+bench-kernels: $(VENV)/.dev  ## Triton operators on an accelerator: check, tune, time; resumable
+	$(BIN)/python benchmarks/kernels_gpu.py --state benchmarks/results/kernels_gpu
+
 clean:
 	rm -rf runs .mypy_cache .ruff_cache .pytest_cache .hypothesis
