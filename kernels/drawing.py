@@ -40,6 +40,12 @@ class Draw:
         drawn = (drawn * _SCALE[self.variation] + _SHIFT[self.variation]) * scale
         return drawn.to(dtype)
 
+    def steady(self, *shape: int, dtype: torch.dtype, scale: float = 1.0) -> torch.Tensor:
+        """Return numbers of N(0, ``scale``^2) under every variation, such as weights."""
+        if self._generator is None:
+            return torch.empty(shape, dtype=dtype, device=self.device)
+        return (torch.randn(shape, generator=self._generator, device=self.device) * scale).to(dtype)
+
     def positive(self, *shape: int, dtype: torch.dtype) -> torch.Tensor:
         """Return numbers between 0.5 and 1.5."""
         if self._generator is None:

@@ -7,6 +7,8 @@ from arbor.kernels.launching import Config, next_power_of_2
 
 MAX_ELEMENTS_PER_THREAD = 128
 """More float32 values than this do not stay in the registers of a thread."""
+MIN_BLOCK_N = 64
+"""Narrower rows leave a block of this size partly empty."""
 
 
 def rowwise_choices(architecture: Architecture) -> Mapping[str, Sequence[int | str]]:
@@ -34,14 +36,14 @@ def rowwise_problem(config: Config, width: int, architecture: Architecture) -> s
         return f"{per_thread:.0f} elements a thread spill; the limit is {MAX_ELEMENTS_PER_THREAD}"
     if per_thread < 1:
         return f"{num_threads} threads have only {block_m * block_n} elements"
-    if block_n >= 2 * next_power_of_2(width):
+    if block_n > MIN_BLOCK_N and block_n >= 2 * next_power_of_2(width):
         return f"a block of {block_n} columns is at least half empty at width {width}"
     return ""
 
 
 def rowwise_default(width: int, architecture: Architecture, elements_per_thread: int) -> Config:
     """Return whole rows while they fit, and enough warps to keep memory busy."""
-    block_n = min(max(next_power_of_2(width), 64), 16384)
+    block_n = min(max(next_power_of_2(width), MIN_BLOCK_N), 16384)
     block_m = max(1, min(4, 1024 // block_n))
     threads = block_m * block_n // elements_per_thread
     num_warps = max(1, min(16, threads // architecture.warp_size))

@@ -131,7 +131,7 @@ def compile_operators(
         for name in names or operator_names():
             operator = _operator(name)
             for shape in parse_shapes(shapes or [], operator) or operator.shipped_shapes:
-                for dtype in dtypes or operator.dtypes:
+                for dtype in dtypes or operator.shipped_dtypes:
                     for each in chosen:
                         if whole_space:
                             proofs = list(space_proofs(operator, shape, dtype, each, kept))

@@ -40,7 +40,7 @@ class FusedMoe(Operator):
     space = space
     has_products = True
     odd_shapes = (
-        _shape(1, 1, 1, 16, 1),
+        _shape(1, 1, 1, 16, 7),
         _shape(3, 5, 2, 63, 100),
         _shape(40, 8, 3, 100, 63),
     )
@@ -70,8 +70,8 @@ class FusedMoe(Operator):
         return (
             draw.numbers(tokens, hidden, dtype=kind),
             draw.numbers(tokens, experts, dtype=torch.float32),
-            draw.numbers(experts, 2 * width, hidden, dtype=kind, scale=hidden**-0.5),
-            draw.numbers(experts, hidden, width, dtype=kind, scale=width**-0.5),
+            draw.steady(experts, 2 * width, hidden, dtype=kind, scale=hidden**-0.5),
+            draw.steady(experts, hidden, width, dtype=kind, scale=width**-0.5),
             draw.permutation(shape["top_k"]),
         )
 

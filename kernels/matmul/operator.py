@@ -30,6 +30,7 @@ class Matmul(Operator):
     dtypes = ("bf16", "fp16", "fp32", "fp8")
     space = space
     has_products = True
+    shipped_dtypes = ("bf16", "fp8")
     odd_shapes = (
         {"m": 1, "n": 1, "k": 1},
         {"m": 3, "n": 63, "k": 100},

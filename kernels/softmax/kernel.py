@@ -30,7 +30,8 @@ def softmax_kernel(
         # rows beyond the end are empty and must not produce NaN
         top = tl.where(offs_m < num_rows, top, 0.0)
         powers = tl.exp(x - top[:, None])
-        tl.store(y_ptr + offs, powers / tl.sum(powers, axis=1)[:, None], mask=mask)
+        power_sum = tl.where(offs_m < num_rows, tl.sum(powers, axis=1), 1.0)
+        tl.store(y_ptr + offs, powers / power_sum[:, None], mask=mask)
     else:
         top = tl.full([BLOCK_M], float("-inf"), dtype=tl.float32)
         power_sum = tl.zeros([BLOCK_M], dtype=tl.float32)

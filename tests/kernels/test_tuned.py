@@ -59,12 +59,12 @@ def test_tuning_again_replaces_only_its_shapes(tmp_path: Path) -> None:
 
 def test_the_environment_names_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     operator, shape = create_operator("silu_and_mul"), {"num_rows": 64, "width": 1024}
-    write_tuned(tmp_path, "silu_and_mul", "bf16", ENVIRONMENT, [tuned(1024, 64)])
+    write_tuned(tmp_path, "silu_and_mul", "bf16", ENVIRONMENT, [tuned(1024, 256)])
     monkeypatch.setenv("ARBOR_KERNEL_CONFIGS", str(tmp_path))
     configs = tuned_from_environment("NVIDIA H200")
-    assert configs.config(operator, shape, "bf16", SM_90)["BLOCK_N"] == 64
+    assert configs.config(operator, shape, "bf16", SM_90)["BLOCK_N"] == 256
     monkeypatch.delenv("ARBOR_KERNEL_CONFIGS")
-    assert tuned_from_environment("x").config(operator, shape, "bf16", SM_90)["BLOCK_N"] != 64
+    assert tuned_from_environment("x").config(operator, shape, "bf16", SM_90)["BLOCK_N"] != 256
 
 
 def test_a_broken_file_is_one_line(tmp_path: Path) -> None:
