@@ -1,11 +1,14 @@
 """The mixture of experts as an operator of the harness."""
 
+from typing import ClassVar
+
 import torch
 
 from arbor.kernels.architectures import Architecture, KernelInputError
 from arbor.kernels.base import (
     Operator,
     Shape,
+    Space,
     Tensors,
     Work,
     dtype_bytes,
@@ -13,7 +16,8 @@ from arbor.kernels.base import (
     torch_dtype,
 )
 from arbor.kernels.drawing import Draw
-from arbor.kernels.fused_moe import reference, space
+from arbor.kernels.fused_moe import reference
+from arbor.kernels.fused_moe import space as fused_moe_space
 from arbor.kernels.fused_moe.kernel import fused_moe
 from arbor.kernels.launching import Config
 
@@ -37,7 +41,7 @@ class FusedMoe(Operator):
     name = "fused_moe"
     dimensions = ("num_tokens", "num_experts", "top_k", "hidden", "width")
     dtypes = ("bf16", "fp16", "fp32")
-    space = space
+    space: ClassVar[Space] = fused_moe_space
     has_products = True
     odd_shapes = (
         _shape(1, 1, 1, 16, 7),

@@ -33,6 +33,13 @@ class Peak:
         return self.least_us(work) / time_us
 
 
+def timing_events() -> tuple[torch.cuda.Event, torch.cuda.Event]:
+    """Return two events that tell the time between them."""
+    start = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+    end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+    return start, end
+
+
 def measured_copy_bytes_per_s(num_bytes: int, num_copies: int = 20) -> float:
     """Return the bandwidth of PyTorch's copy, read and written bytes counted.
 
@@ -44,8 +51,7 @@ def measured_copy_bytes_per_s(num_bytes: int, num_copies: int = 20) -> float:
     target = torch.empty_like(source)
     times_s = []
     for number in range(num_copies + 3):
-        start = torch.cuda.Event(enable_timing=True)
-        end = torch.cuda.Event(enable_timing=True)
+        start, end = timing_events()
         start.record()
         target.copy_(source)
         end.record()

@@ -11,7 +11,7 @@ from arbor.kernels.harness.examining import Refusal
 from arbor.kernels.harness.percentile import percentiles
 from arbor.kernels.harness.problem import Candidate, Problem
 from arbor.kernels.harness.relative_error import RelativeError, relative_error
-from arbor.kernels.harness.roofline import Peak
+from arbor.kernels.harness.roofline import Peak, timing_events
 from arbor.kernels.harness.watching import Tripwire
 
 _MAX_BUFFERS = 512
@@ -161,7 +161,7 @@ def _time_on_processor(
 def _time_on_device(
     candidate: Candidate, sets: Sequence[_Set], num_passes: int
 ) -> tuple[list[float], list[Tensors], str]:
-    stream = torch.cuda.Stream()
+    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         for buffers in sets[: _WARMUP_PASSES * 2]:
@@ -179,7 +179,7 @@ def _time_on_device(
         graph.replay()
     _poison([*sets, *((each, each) for each in results)])
     torch.cuda.synchronize()
-    pairs = [_events() for _ in range(num_passes)]
+    pairs = [timing_events() for _ in range(num_passes)]
     for start, end in pairs:
         start.record()
         graph.replay()
@@ -196,17 +196,13 @@ def _time_by_events(
     passes_us: list[float] = []
     results: list[Tensors] = []
     for _ in range(num_passes):
-        start, end = _events()
+        start, end = timing_events()
         start.record()
         results = [_call(candidate, buffers) for buffers in sets]
         end.record()
         end.synchronize()
         passes_us.append(1e3 * start.elapsed_time(end) / len(sets))
     return passes_us, results, "events"
-
-
-def _events() -> tuple[torch.cuda.Event, torch.cuda.Event]:
-    return torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
 
 
 def _checked(

@@ -31,7 +31,7 @@ _JUDGES = tuple(
 """Modules whose functions a candidate might replace."""
 
 
-class OperatorWatch(TorchDispatchMode):
+class OperatorWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Collects the PyTorch operators that compute something.
 
     Attributes:
@@ -40,7 +40,7 @@ class OperatorWatch(TorchDispatchMode):
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.computing: set[str] = set()
         self.num_calls = 0
 

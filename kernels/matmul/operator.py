@@ -1,11 +1,14 @@
 """The matrix product as an operator of the harness."""
 
+from typing import ClassVar
+
 import torch
 
 from arbor.kernels.architectures import Architecture
 from arbor.kernels.base import (
     Operator,
     Shape,
+    Space,
     Tensors,
     Work,
     dtype_bytes,
@@ -14,7 +17,8 @@ from arbor.kernels.base import (
 )
 from arbor.kernels.drawing import Draw
 from arbor.kernels.launching import Config
-from arbor.kernels.matmul import reference, space
+from arbor.kernels.matmul import reference
+from arbor.kernels.matmul import space as matmul_space
 from arbor.kernels.matmul.descriptor_kernel import matmul_by_descriptors
 from arbor.kernels.matmul.kernel import matmul_by_loads
 
@@ -28,7 +32,7 @@ class Matmul(Operator):
     name = "matmul"
     dimensions = ("m", "n", "k")
     dtypes = ("bf16", "fp16", "fp32", "fp8")
-    space = space
+    space: ClassVar[Space] = matmul_space
     has_products = True
     shipped_dtypes = ("bf16", "fp8")
     odd_shapes = (

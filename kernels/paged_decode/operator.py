@@ -1,11 +1,14 @@
 """Paged decode attention as an operator of the harness."""
 
+from typing import ClassVar
+
 import torch
 
 from arbor.kernels.architectures import Architecture, KernelInputError
 from arbor.kernels.base import (
     Operator,
     Shape,
+    Space,
     Tensors,
     Work,
     dtype_bytes,
@@ -14,7 +17,8 @@ from arbor.kernels.base import (
 )
 from arbor.kernels.drawing import Draw
 from arbor.kernels.launching import Config, ceil_div
-from arbor.kernels.paged_decode import reference, space
+from arbor.kernels.paged_decode import reference
+from arbor.kernels.paged_decode import space as paged_decode_space
 from arbor.kernels.paged_decode.kernel import paged_decode
 
 
@@ -45,7 +49,7 @@ class PagedDecode(Operator):
     name = "paged_decode"
     dimensions = ("num_seqs", "num_heads", "num_kv_heads", "head_size", "block_size", "length")
     dtypes = ("bf16", "fp16", "fp32")
-    space = space
+    space: ClassVar[Space] = paged_decode_space
     has_products = True
     odd_shapes = (
         _shape(1, 1, 1, 16, 1),

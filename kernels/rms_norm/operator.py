@@ -1,11 +1,14 @@
 """RMSNorm with a residual as an operator of the harness."""
 
+from typing import ClassVar
+
 import torch
 
 from arbor.kernels.architectures import Architecture
 from arbor.kernels.base import (
     Operator,
     Shape,
+    Space,
     Tensors,
     Work,
     dtype_bytes,
@@ -14,7 +17,8 @@ from arbor.kernels.base import (
 )
 from arbor.kernels.drawing import Draw
 from arbor.kernels.launching import Config
-from arbor.kernels.rms_norm import reference, space
+from arbor.kernels.rms_norm import reference
+from arbor.kernels.rms_norm import space as rms_norm_space
 from arbor.kernels.rms_norm.kernel import rms_norm
 
 EPSILON = 1e-5
@@ -26,7 +30,7 @@ class RmsNorm(Operator):
     name = "rms_norm"
     dimensions = ("num_rows", "width")
     dtypes = ("bf16", "fp16", "fp32")
-    space = space
+    space: ClassVar[Space] = rms_norm_space
     odd_shapes = (
         {"num_rows": 1, "width": 1},
         {"num_rows": 3, "width": 63},

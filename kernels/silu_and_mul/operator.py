@@ -1,11 +1,14 @@
 """SiLU-and-multiply as an operator of the harness."""
 
+from typing import ClassVar
+
 import torch
 
 from arbor.kernels.architectures import Architecture
 from arbor.kernels.base import (
     Operator,
     Shape,
+    Space,
     Tensors,
     Work,
     dtype_bytes,
@@ -14,7 +17,8 @@ from arbor.kernels.base import (
 )
 from arbor.kernels.drawing import Draw
 from arbor.kernels.launching import Config
-from arbor.kernels.silu_and_mul import reference, space
+from arbor.kernels.silu_and_mul import reference
+from arbor.kernels.silu_and_mul import space as silu_and_mul_space
 from arbor.kernels.silu_and_mul.kernel import silu_and_mul
 
 
@@ -24,7 +28,7 @@ class SiluAndMul(Operator):
     name = "silu_and_mul"
     dimensions = ("num_rows", "width")
     dtypes = ("bf16", "fp16", "fp32")
-    space = space
+    space: ClassVar[Space] = silu_and_mul_space
     odd_shapes = (
         {"num_rows": 1, "width": 1},
         {"num_rows": 3, "width": 63},

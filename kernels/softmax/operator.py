@@ -1,11 +1,14 @@
 """Softmax as an operator of the harness."""
 
+from typing import ClassVar
+
 import torch
 
 from arbor.kernels.architectures import Architecture
 from arbor.kernels.base import (
     Operator,
     Shape,
+    Space,
     Tensors,
     Work,
     dtype_bytes,
@@ -14,7 +17,8 @@ from arbor.kernels.base import (
 )
 from arbor.kernels.drawing import Draw
 from arbor.kernels.launching import Config
-from arbor.kernels.softmax import reference, space
+from arbor.kernels.softmax import reference
+from arbor.kernels.softmax import space as softmax_space
 from arbor.kernels.softmax.kernel import softmax
 
 
@@ -24,7 +28,7 @@ class Softmax(Operator):
     name = "softmax"
     dimensions = ("num_rows", "width")
     dtypes = ("bf16", "fp16", "fp32")
-    space = space
+    space: ClassVar[Space] = softmax_space
     odd_shapes = (
         {"num_rows": 1, "width": 1},
         {"num_rows": 3, "width": 63},
