@@ -58,7 +58,7 @@ bench-best: $(VENV)/.dev  ## the best stack by a long offline search, to compare
 	$(BIN)/python benchmarks/engine_best_stack.py
 
 bench-kernels: $(VENV)/.dev  ## Triton operators on an accelerator: check, tune, time; resumable
-	$(BIN)/python benchmarks/kernels_gpu.py --state benchmarks/results/kernels_gpu
+	$(BIN)/python benchmarks/kernels_gpu.py --state runs/kernels_gpu
 
 clean:
 	rm -rf runs .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -50,6 +50,8 @@ NUM_TEST_SHAPES = {"matmul": 10, "paged_decode": 3, "fused_moe": 3}
 NUM_TEST_SHAPES_ELSE = 5
 SQUARE = {"m": 8192, "n": 8192, "k": 8192}
 COPY_BYTES = 2 << 30
+MAX_DEATHS = 2
+DIED = "the process died in this step"
 EXHAUSTIVE = (
     ("silu_and_mul", {"num_rows": 4096, "width": 14336}),
     ("rms_norm", {"num_rows": 4096, "width": 4096}),
@@ -68,15 +70,25 @@ class Results:
     def __init__(self, folder: Path, deadline_s: float) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / "results.jsonl"
+        self._running = folder / "running"
         self._deadline_s = deadline_s
         self.lines: dict[str, dict[str, Any]] = {}
         if self._path.exists():
             for text in self._path.read_text().splitlines():
                 line = json.loads(text)
                 self.lines[line["key"]] = line
+        self._deaths = json.loads(self._running.read_text()) if self._running.exists() else {}
 
-    def once(self, key: str, compute: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+    def once(
+        self, key: str, compute: Callable[[], Mapping[str, Any]], lost: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """Return the line of a key, computed now unless it is there.
+
+        Args:
+            key: of the step.
+            compute: the step.
+            lost: what is recorded when two earlier calls died in this step; one may have been
+                stopped from outside.
 
         Raises:
             OutOfTimeError: it is not there, and time is over.
@@ -85,10 +97,14 @@ class Results:
             if time.monotonic() > self._deadline_s:
                 raise OutOfTimeError(key)
             started_s = time.monotonic()
-            line = {"key": key, **compute(), "took_s": round(time.monotonic() - started_s, 2)}
+            num_deaths = self._deaths.get(key, 0)
+            self._running.write_text(json.dumps({key: num_deaths + 1}))
+            done = compute() if num_deaths < MAX_DEATHS else lost
+            line = {"key": key, **done, "took_s": round(time.monotonic() - started_s, 2)}
             self.lines[key] = line
             with self._path.open("a") as file:
                 file.write(json.dumps(line) + "\n")
+            self._running.unlink()
             print(f"{line['took_s']:7.1f} s  {key}", flush=True)
         return self.lines[key]
 
@@ -125,6 +141,11 @@ def environment() -> dict[str, Any]:
     }
 
 
+def measured_copy() -> dict[str, Any]:
+    """Return the bandwidth of a copy."""
+    return {"bytes_per_s": measured_copy_bytes_per_s(COPY_BYTES)}
+
+
 def _runtime() -> str:
     hip = torch.version.hip
     return f"ROCm {hip}" if hip else f"CUDA {torch.version.cuda}"
@@ -158,6 +179,7 @@ def check_all(context: Context) -> None:
                 context.results.once(
                     f"check {name} {dtype} {sizes(shape)}",
                     lambda o=operator, d=dtype, s=shape: _checked(o, d, s, context),
+                    {"error": None, "tolerance": 0.0, "refusals": [DIED]},
                 )
 
 
@@ -194,6 +216,7 @@ def tune_all(context: Context) -> None:
         line = context.results.once(
             f"tune {operator.name} {dtype} {sizes(shape)}",
             lambda o=operator, d=dtype, s=shape, k=key: _tuned(o, d, s, before.get(k), context),
+            {"shape": dict(shape), "best": None, "refusals": [DIED]},
         )
         if line["best"] is not None:
             before[key] = line["best"]["config"]
@@ -267,7 +290,7 @@ def write_configs(context: Context) -> None:
             write_vllm_files(folder, known["device"], known["triton"], shapes)
 
 
-def test_shapes(operator: Operator, seed: int) -> list[Shape]:
+def drawn_shapes(operator: Operator, seed: int) -> list[Shape]:
     """Return shapes that were not tuned, drawn after tuning; sizes lie between tuned ones."""
     stream = random.Random(f"{seed} {operator.name}")  # noqa: S311 - a sample, not a secret
     shapes: list[Shape] = []
@@ -310,14 +333,24 @@ def bench_all(context: Context) -> None:
     """Time tuned kernels on shapes they were not tuned for, beside PyTorch, eager and compiled."""
     for name in operator_names():
         operator = create_operator(name)
-        cases = [(TUNED_DTYPE, shape) for shape in test_shapes(operator, context.seed)]
+        cases = [(TUNED_DTYPE, shape) for shape in drawn_shapes(operator, context.seed)]
         if name == "matmul":
             cases += [(TUNED_DTYPE, SQUARE), ("fp8", SQUARE)]
         for dtype, shape in cases:
             context.results.once(
                 f"bench {name} {dtype} {sizes(shape)}",
                 lambda o=operator, d=dtype, s=shape: _benched(o, d, s, context),
+                _lost_bench(operator, dtype, shape),
             )
+
+
+def _lost_bench(operator: Operator, dtype: str, shape: Shape) -> dict[str, Any]:
+    return {
+        "operator": operator.name,
+        "dtype": dtype,
+        "shape": dict(shape),
+        "times": {"ours": asdict(Measured({}, None, problem=DIED))},
+    }
 
 
 def _benched(operator: Operator, dtype: str, shape: Shape, context: Context) -> dict[str, Any]:
@@ -359,11 +392,15 @@ def search_all(context: Context) -> None:
             times = {json.dumps(dict(t.config), sort_keys=True): t.median_us for t in done.trials}
             return {**_tuning_line(done, s), "times": times}
 
-        line = context.results.once(f"exhaustive {name} {sizes(shape)}", whole)
+        key = f"exhaustive {name} {sizes(shape)}"
+        line = context.results.once(key, whole, {"best": None})
+        if line["best"] is None:
+            continue
         for number in range(5):
             context.results.once(
                 f"search {name} {number}",
                 lambda o=operator, s=shape, e=line, n=number: _searched(o, s, e, n, context),
+                {"num_trials": 0, "space_size": 1, "found_us": None, "best_us": 1.0},
             )
 
 
@@ -418,10 +455,8 @@ def main() -> None:
         seed=arguments.seed,
     )
     try:
-        context.results.once("environment", environment)
-        context.results.once(
-            "copy", lambda: {"bytes_per_s": measured_copy_bytes_per_s(COPY_BYTES)}
-        )
+        context.results.once("environment", environment, {})
+        context.results.once("copy", measured_copy, {"bytes_per_s": math.nan})
         check_all(context)
         tune_all(context)
         bench_all(context)

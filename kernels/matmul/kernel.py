@@ -76,9 +76,10 @@ def sum_splits_kernel(
     offs = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = offs < num_elements
     total = tl.zeros([BLOCK], dtype=tl.float32)
-    for split in tl.static_range(NUM_SPLITS):
-        part_ptrs = parts_ptr + split * num_elements.to(tl.int64) + offs
+    part_ptrs = parts_ptr + offs
+    for _ in tl.static_range(NUM_SPLITS):
         total += tl.load(part_ptrs, mask=mask, other=0.0)
+        part_ptrs += num_elements
     tl.store(y_ptr + offs, total.to(y_ptr.dtype.element_ty), mask=mask)
 
 

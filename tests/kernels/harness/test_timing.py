@@ -42,6 +42,14 @@ def test_inputs_that_stay_in_the_cache_are_refused() -> None:
     assert [refusal.rule for refusal in timing.refusals] == ["cache_resident"]
 
 
+def test_calls_too_small_to_leave_the_cache_say_so() -> None:
+    settings = TimingSettings(cache_bytes=1 << 20, num_passes=2)
+    timing = measure(honest.candidate, small_problem(1, 1), settings, Tripwire())
+    assert timing.refusals == ()
+    assert timing.num_buffers == 2048
+    assert timing.method == "wall, in cache"
+
+
 def test_a_time_below_the_roofline_is_refused() -> None:
     peak = Peak(1e9, {"bf16": 1e12})
     memory_bound, compute_bound = Work(1_000_000, 10), Work(1000, 10**10, "bf16")
@@ -54,7 +62,7 @@ def test_a_time_below_the_roofline_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bytes_per_call", "expected"), [(1000, 301), (10, 512), (1_000_000, 10), (10**9, 1)]
+    ("bytes_per_call", "expected"), [(1000, 301), (10, 2048), (1_000_000, 10), (10**9, 1)]
 )
 def test_buffers_outgrow_the_cache_within_memory(bytes_per_call: int, expected: int) -> None:
     settings = TimingSettings(cache_bytes=100_000, memory_bytes=10_000_000)

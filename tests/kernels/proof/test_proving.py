@@ -35,6 +35,24 @@ def test_shipped_kernels_compile_within_limits(
             assert any(kernel.num_matrix_instructions for kernel in each.kernels)
 
 
+@pytest.mark.parametrize("name", operator_names())
+def test_odd_shapes_compile(name: str, cache: ProofCache) -> None:
+    # sizes of 1 are compiled into a kernel, which the interpreter never does
+    operator, gfx942 = create_operator(name), ARCHITECTURES["gfx942"]
+    for shape in (*operator.odd_shapes, dict.fromkeys(operator.dimensions, 1)):
+        config = operator.space.default(shape, "bf16", gfx942)
+        assert prove(operator, shape, "bf16", config, gfx942, cache=cache).problem == ""
+
+
+def test_a_split_sum_of_one_element_compiles(cache: ProofCache) -> None:
+    operator, gfx942 = create_operator("matmul"), ARCHITECTURES["gfx942"]
+    shape = {"m": 1, "n": 1, "k": 4096}
+    config = operator.space.default(shape, "bf16", gfx942)
+    proof = prove(operator, shape, "bf16", config, gfx942, cache=cache)
+    assert proof.problem == ""
+    assert [each.name for each in proof.kernels] == ["matmul_kernel", "sum_splits_kernel"]
+
+
 def test_large_products_use_the_large_instructions(cache: ProofCache) -> None:
     operator = create_operator("matmul")
     shape = {"m": 8192, "n": 8192, "k": 8192}
