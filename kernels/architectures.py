@@ -21,6 +21,7 @@ class Architecture:
         warp_size: threads of a warp or wavefront.
         shared_bytes: shared memory (LDS) that one program may use.
         num_registers: 32-bit registers that one thread may use, accumulation registers included.
+        num_processors: compute units or streaming multiprocessors of a whole device.
         cache_bytes: last-level cache; inputs that are timed must be larger.
         fp8_name: native 8-bit floating-point type, as PyTorch names it.
         matrix_pattern: what a matrix instruction looks like in the assembly.
@@ -33,6 +34,7 @@ class Architecture:
     warp_size: int
     shared_bytes: int
     num_registers: int
+    num_processors: int
     cache_bytes: int
     fp8_name: str
     matrix_pattern: str
@@ -46,17 +48,17 @@ _MFMA = r"\bv_mfma_"
 # CDNA threads have 256 vector and 256 accumulation registers.
 _ALL = (
     Architecture(
-        "gfx942", "hip", "gfx942", 64, 65_536, 512, 256 * _MIB, "float8_e4m3fnuz", _MFMA, False
+        "gfx942", "hip", "gfx942", 64, 65_536, 512, 304, 256 * _MIB, "float8_e4m3fnuz", _MFMA, False
     ),
     Architecture(
-        "gfx950", "hip", "gfx950", 64, 163_840, 512, 256 * _MIB, "float8_e4m3fn", _MFMA, False
+        "gfx950", "hip", "gfx950", 64, 163_840, 512, 256, 256 * _MIB, "float8_e4m3fn", _MFMA, False
     ),
     Architecture(
-        "sm_90", "cuda", 90, 32, 232_448, 255, 50 * _MIB, "float8_e4m3fn",
+        "sm_90", "cuda", 90, 32, 232_448, 255, 132, 50 * _MIB, "float8_e4m3fn",
         r"\bwgmma\.mma_async|\bmma\.sync", True,
     ),
     Architecture(
-        "sm_100", "cuda", 100, 32, 232_448, 255, 126 * _MIB, "float8_e4m3fn",
+        "sm_100", "cuda", 100, 32, 232_448, 255, 148, 126 * _MIB, "float8_e4m3fn",
         r"\btcgen05\.mma|\bmma\.sync", True,
     ),
 )  # fmt: skip

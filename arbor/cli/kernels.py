@@ -200,6 +200,26 @@ def bench(
             raise typer.Exit(EXIT_PROBLEMS)
 
 
+@app.command("tasks")
+def tasks(
+    files: Annotated[list[Path], typer.Argument(metavar="TASK...", help="In KernelBench's form.")],
+    candidates: Annotated[
+        Path, typer.Option(help="Folder with a file of the same name for each task.")
+    ],
+    shrinks: Annotated[
+        list[int] | None, typer.Option("--shrink", min=1, help="Divide sizes by this; 1 and 8.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the inputs.")] = 0,
+) -> None:
+    """Judge and time candidates of task files at native and shrunk sizes; exit 1 on refusals."""
+    _interpret_without_accelerator()
+    with _kernels():
+        from arbor.cli.kernel_tasks import run_tasks, task_pairs  # noqa: PLC0415 - needs torch
+
+        if not run_tasks(task_pairs(files, candidates), shrinks or (1, 8), seed):
+            raise typer.Exit(EXIT_PROBLEMS)
+
+
 def parse_shapes(texts: Sequence[str], operator: "Operator") -> list["Shape"]:
     """Return shapes from texts like ``m=1,n=4096,k=4096``.
 

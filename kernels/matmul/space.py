@@ -8,10 +8,9 @@ from arbor.kernels.launching import Config, ceil_div
 
 _OUTPUT_BYTES = {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 2}
 _ALIGNMENT_BYTES = 16
+MAX_SPLITS = 16
 _MIN_SPLIT_BLOCKS = 2
 """Blocks of k that a part of a split sum must have."""
-_NUM_PROCESSORS = 128
-"""Processors of a device, roughly; a product with fewer tiles is split along k."""
 
 
 def choices(architecture: Architecture) -> Mapping[str, Sequence[int | str]]:
@@ -21,7 +20,7 @@ def choices(architecture: Architecture) -> Mapping[str, Sequence[int | str]]:
         "BLOCK_N": (16, 32, 64, 128, 256),
         "BLOCK_K": (32, 64, 128, 256),
         "GROUP_M": (1, 4, 8, 16),
-        "SPLIT_K": (1, 2, 4, 8, 16),
+        "SPLIT_K": (1, 2, 4, 8, MAX_SPLITS),
         "num_warps": (2, 4, 8),
         "num_stages": (2, 3, 4, 5) if architecture.backend == "cuda" else (1, 2, 3),
     }
@@ -79,7 +78,7 @@ def _descriptor_problem(config: Config, shape: Shape, dtype: str) -> str:
 
 def default(shape: Shape, dtype: str, architecture: Architecture) -> Config:
     """Return the configuration that is shipped for a shape."""
-    m, n, k = shape["m"], shape["n"], shape["k"]
+    m, n = shape["m"], shape["n"]
     is_skinny = m <= 64  # noqa: PLR2004 - one tile high
     is_hip = architecture.backend == "hip"
     config: dict[str, int | str] = {} if is_hip else {"VARIANT": "loads"}
@@ -87,14 +86,16 @@ def default(shape: Shape, dtype: str, architecture: Architecture) -> Config:
         config |= {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "num_warps": 8, "num_stages": 2}
     elif is_skinny:
         block_m = 16 if m <= 16 else 32 if m <= 32 else 64  # noqa: PLR2004 - sizes of tiles
-        config |= {"BLOCK_M": block_m, "BLOCK_N": 64, "BLOCK_K": 128, "num_warps": 4}
+        # narrow tiles fill the device without splitting the sum, which costs a second kernel
+        block_n = 32 if n <= 64 * architecture.num_processors else 64
+        config |= {"BLOCK_M": block_m, "BLOCK_N": block_n, "BLOCK_K": 128, "num_warps": 4}
         config["num_stages"] = 2 if is_hip else 4
     else:
         # promoted fp8 sums need twice the registers: 256 columns spill on sm_90
         block_n, block_k = (128, 128) if dtype == "fp8" else (256, 64)
         config |= {"BLOCK_M": 128, "BLOCK_N": block_n, "BLOCK_K": block_k, "num_warps": 8}
         config["num_stages"] = 2 if is_hip else 3
-    config |= {"GROUP_M": 8, "SPLIT_K": _splits(m, n, k, config)}
+    config |= {"GROUP_M": 8, "SPLIT_K": _splits(shape, config, architecture)}
     if is_hip:
         config |= {"waves_per_eu": 2 if is_skinny else 0, "matrix_instr_nonkdim": 16}
     elif not is_skinny:
@@ -104,14 +105,17 @@ def default(shape: Shape, dtype: str, architecture: Architecture) -> Config:
     return config
 
 
-def _splits(m: int, n: int, k: int, config: Config) -> int:
-    block_k = int(config["BLOCK_K"])
-    tiles = ceil_div(m, int(config["BLOCK_M"])) * ceil_div(n, int(config["BLOCK_N"]))
+def _splits(shape: Shape, config: Config, architecture: Architecture) -> int:
+    """Return how many parts of k give three quarters of the processors a program."""
+    num_blocks = ceil_div(shape["k"], int(config["BLOCK_K"]))
+    tiles = ceil_div(shape["m"], int(config["BLOCK_M"])) * ceil_div(
+        shape["n"], int(config["BLOCK_N"])
+    )
     splits = 1
     while (
-        2 * splits * tiles <= 2 * _NUM_PROCESSORS
-        and splits < 16  # noqa: PLR2004 - the largest of the choices
-        and ceil_div(k, block_k) >= _MIN_SPLIT_BLOCKS * 2 * splits
+        4 * splits * tiles < 3 * architecture.num_processors
+        and splits < MAX_SPLITS
+        and num_blocks >= _MIN_SPLIT_BLOCKS * 2 * splits
     ):
         splits *= 2
     return splits

@@ -6,10 +6,6 @@ from arbor.kernels.architectures import Architecture
 from arbor.kernels.base import Shape, dtype_bytes
 from arbor.kernels.launching import Config, ceil_div, next_power_of_2
 
-_NUM_PROCESSORS = 128
-"""Processors of a device, roughly; fewer programs leave some idle."""
-
-
 def choices(architecture: Architecture) -> Mapping[str, Sequence[int | str]]:
     """Return the values of every key."""
     is_hip = architecture.backend == "hip"
@@ -49,7 +45,7 @@ def default(shape: Shape, dtype: str, architecture: Architecture) -> Config:
     programs = shape["num_seqs"] * shape["num_kv_heads"]
     splits = 1
     while (
-        splits * programs < 2 * _NUM_PROCESSORS
+        splits * programs < 2 * architecture.num_processors
         and splits < 64  # noqa: PLR2004 - the largest of the choices
         and ceil_div(shape["length"], block_n) >= 4 * splits
     ):

@@ -85,3 +85,23 @@ def test_tune_and_bench(tmp_path: Path) -> None:
     assert "ours: " in ours
     assert "eager: " in eager
     assert "error" in ours
+
+
+def test_tasks(tmp_path: Path) -> None:
+    files = ROOT / "tests" / "kernels" / "task_files"
+    for name in ("good", "lazy"):
+        (tmp_path / name).mkdir()
+        source = (files / f"scaled_relu_{name}.py").read_text()
+        (tmp_path / name / "scaled_relu.py").write_text(source)
+    task = str(files / "scaled_relu.py")
+    done = run("tasks", task, "--candidates", str(tmp_path / "good"), "--shrink", "4")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0].startswith("scaled_relu /4: ")
+    assert "fast_1 at sizes divided by 4: " in done.stdout
+    refused = run("tasks", task, "--candidates", str(tmp_path / "lazy"), "--shrink", "1")
+    assert refused.returncode == 1
+    assert "no time: reference_inside" in refused.stdout
+    assert "0% against eager" in refused.stdout
+    missing = run("tasks", task, "--candidates", str(tmp_path))
+    assert missing.returncode == 2
+    assert "has no candidate" in " ".join(missing.stderr.split())
