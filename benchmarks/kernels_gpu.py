@@ -360,12 +360,12 @@ def _benched(operator: Operator, dtype: str, shape: Shape, context: Context) -> 
     measured = {"ours": evaluate(config)}
     problem = library_problem(operator, shape, dtype, torch.device("cuda"), context.architecture)
     rivals: dict[str, Callable[..., Any]] = {"eager": operator.library}
-    if operator.name in {"rms_norm", "silu_and_mul", "softmax", "matmul", "paged_decode"}:
-        # the library's mixture of experts is a loop over experts that cannot be compiled as one
+    if not operator.library_waits:
         torch.compiler.reset()
         rivals["compiled"] = torch.compile(operator.library, dynamic=False)
     for label, function in rivals.items():
-        measured[label] = context.bench.measured(LibraryCandidate(function), problem, {})
+        rival = LibraryCandidate(function, operator.library_waits)
+        measured[label] = context.bench.measured(rival, problem, {})
     # once more, since the device may have changed its clock meanwhile
     measured["ours again"] = evaluate(config)
     torch.cuda.empty_cache()

@@ -68,6 +68,8 @@ class Operator(ABC):
     """True when matrix units are used; Triton's interpreter cannot multiply bf16 matrices."""
     own_operators: ClassVar[frozenset[str]] = frozenset()
     """PyTorch operators that a kernel of this operator may use beside allocation and copies."""
+    library_waits: ClassVar[bool] = False
+    """True when ``library`` reads results on the host, so that no graph can hold it."""
     shipped_dtypes: ClassVar[tuple[str, ...]] = ("bf16",)
     """What is compiled ahead, tuned and timed; the others work and are checked."""
     odd_shapes: ClassVar[tuple[Shape, ...]]

@@ -146,11 +146,13 @@ def rivals(operator: "Operator", shape: "Shape", dtype: str, bench: Bench) -> di
 
     problem = library_problem(operator, shape, dtype, compute_device(), local_architecture())
     functions: dict[str, Callable[..., object]] = {"eager": operator.library}
-    if problem.device.type == "cuda":
+    if problem.device.type == "cuda" and not operator.library_waits:
         torch.compiler.reset()
         functions["compiled"] = torch.compile(operator.library, dynamic=False)
     return {
-        label: bench.measured(LibraryCandidate(function), problem, {})
+        label: bench.measured(
+            LibraryCandidate(function, operator.library_waits), problem, {}
+        )
         for label, function in functions.items()
     }
 

@@ -43,6 +43,7 @@ class FusedMoe(Operator):
     dtypes = ("bf16", "fp16", "fp32")
     space: ClassVar[Space] = fused_moe_space
     has_products = True
+    library_waits = True
     odd_shapes = (
         _shape(1, 1, 1, 16, 7),
         _shape(3, 5, 2, 63, 100),

@@ -146,7 +146,8 @@ def _trial(
         with watch:
             returned = candidate(inputs, [buffer.tensor for buffer in buffers])
     except Exception as error:  # noqa: BLE001 - whatever a candidate raises is its fault
-        findings.refuse("crashed", f"{type(error).__name__}: {str(error).splitlines()[:1]}")
+        first_line = next(iter(str(error).splitlines()), "")
+        findings.refuse("crashed", f"{type(error).__name__}: {first_line}")
         return False
     results = [buffer.tensor for buffer in buffers] if returned is None else list(returned)
     if not _are_plain(results, inputs, findings):

@@ -27,9 +27,15 @@ class LibraryProblem(OperatorProblem):
 
 @dataclass(frozen=True, slots=True)
 class LibraryCandidate:
-    """Calls a function that returns its results."""
+    """Calls a function that returns its results.
+
+    Attributes:
+        function: takes the list of inputs.
+        waits_for_device: it reads results on the host, so that no graph can hold it.
+    """
 
     function: Callable[..., Any]
+    waits_for_device: bool = False
 
     def __call__(self, inputs: Tensors, outputs: Tensors) -> tuple[torch.Tensor, ...]:
         """Solve once."""

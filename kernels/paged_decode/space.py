@@ -6,6 +6,7 @@ from arbor.kernels.architectures import Architecture
 from arbor.kernels.base import Shape, dtype_bytes
 from arbor.kernels.launching import Config, ceil_div, next_power_of_2
 
+
 def choices(architecture: Architecture) -> Mapping[str, Sequence[int | str]]:
     """Return the values of every key."""
     is_hip = architecture.backend == "hip"
