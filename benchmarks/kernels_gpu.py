@@ -152,7 +152,7 @@ def _runtime() -> str:
 
 
 def clocks() -> str:
-    """Return the device's clocks and power by the vendor's tool; a reason where it says nothing."""
+    """Return the device's clocks and power by the vendor's tool, or why there are none."""
     query = ["--query-gpu=clocks.sm,clocks.mem,power.draw", "--format=csv,noheader"]
     try:
         done = subprocess.run(

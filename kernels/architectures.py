@@ -48,7 +48,8 @@ _MFMA = r"\bv_mfma_"
 # CDNA threads have 256 vector and 256 accumulation registers.
 _ALL = (
     Architecture(
-        "gfx942", "hip", "gfx942", 64, 65_536, 512, 304, 256 * _MIB, "float8_e4m3fnuz", _MFMA, False
+        "gfx942", "hip", "gfx942", 64, 65_536, 512, 304, 256 * _MIB, "float8_e4m3fnuz",
+        _MFMA, False,
     ),
     Architecture(
         "gfx950", "hip", "gfx950", 64, 163_840, 512, 256, 256 * _MIB, "float8_e4m3fn", _MFMA, False

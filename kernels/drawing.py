@@ -44,7 +44,9 @@ class Draw:
         """Return numbers of N(0, ``scale``^2) under every variation, such as weights."""
         if self._generator is None:
             return torch.empty(shape, dtype=dtype, device=self.device)
-        return (torch.randn(shape, generator=self._generator, device=self.device) * scale).to(dtype)
+        return (torch.randn(shape, generator=self._generator, device=self.device) * scale).to(
+            dtype
+        )
 
     def positive(self, *shape: int, dtype: torch.dtype) -> torch.Tensor:
         """Return numbers between 0.5 and 1.5."""

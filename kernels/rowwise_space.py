@@ -13,7 +13,7 @@ MIN_BLOCK_N = 64
 
 def rowwise_choices(architecture: Architecture) -> Mapping[str, Sequence[int | str]]:
     """Return rows, columns and warps of a program."""
-    warps = (1, 2, 4, 8, 16) if architecture.warp_size == 64 else (1, 2, 4, 8, 16, 32)  # noqa: PLR2004 - threads
+    warps = (1, 2, 4, 8, 16) if architecture.warp_size == 64 else (1, 2, 4, 8, 16, 32)
     return {
         "BLOCK_M": (1, 2, 4, 8, 16),
         "BLOCK_N": (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768),

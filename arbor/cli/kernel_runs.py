@@ -16,6 +16,7 @@ from arbor.targets.kernel.tuning import Measured, Tuning, tune, tune_exhaustivel
 
 if TYPE_CHECKING:
     from arbor.kernels.base import Operator, Shape
+    from arbor.kernels.harness.problem import OperatorProblem
 
 EXHAUSTIVE = "exhaustive"
 
@@ -130,9 +131,9 @@ def bench_shapes(
         evaluate = operator_evaluation(operator, shape, dtype, architecture, bench)
         ours = evaluate(tuned.config(operator, shape, dtype, architecture))
         is_fine &= ours.median_us is not None
-        say(_row(operator, shape, dtype, "ours", ours, bench))
+        say(_row(evaluate.problem, "ours", ours, bench))
         for label, rival in rivals(operator, shape, dtype, bench).items():
-            say(_row(operator, shape, dtype, label, rival, bench))
+            say(_row(evaluate.problem, label, rival, bench))
     return is_fine
 
 
@@ -150,9 +151,7 @@ def rivals(operator: "Operator", shape: "Shape", dtype: str, bench: Bench) -> di
         torch.compiler.reset()
         functions["compiled"] = torch.compile(operator.library, dynamic=False)
     return {
-        label: bench.measured(
-            LibraryCandidate(function, operator.library_waits), problem, {}
-        )
+        label: bench.measured(LibraryCandidate(function, operator.library_waits), problem, {})
         for label, function in functions.items()
     }
 
@@ -170,13 +169,11 @@ def _say_tuning(operator: "Operator", done: Tuning) -> None:
     )
 
 
-def _row(
-    operator: "Operator", shape: "Shape", dtype: str, label: str, done: Measured, bench: Bench
-) -> str:
-    where = f"{operator.name} {dtype} {_sizes(shape)} {label}"
+def _row(problem: "OperatorProblem", label: str, done: Measured, bench: Bench) -> str:
+    where = f"{problem.name} {label}"
     if done.median_us is None:
         return f"{where}: no time: {done.problem}"
-    work = operator.work(shape, dtype)
+    work = problem.operator.work(problem.shape, problem.dtype)
     share = "" if bench.peak is None else f", {bench.peak.ratio(work, done.median_us):.0%} of peak"
     return (
         f"{where}: {done.median_us:.2f} us (p20 {done.p20_us:.2f}, p80 {done.p80_us:.2f}, "

@@ -226,7 +226,7 @@ def parse_shapes(texts: Sequence[str], operator: "Operator") -> list["Shape"]:
     Raises:
         InvalidInputError: a text has another form.
     """
-    shapes: list["Shape"] = []
+    shapes: list[Shape] = []
     for text in texts:
         shape: dict[str, int] = {}
         for part in text.split(","):

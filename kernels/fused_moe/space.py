@@ -48,7 +48,7 @@ def default(shape: Shape, dtype: str, architecture: Architecture) -> Config:
     is_hip = architecture.backend == "hip"
     tokens_per_expert = shape["num_tokens"] * shape["top_k"] / shape["num_experts"]
     block_m = next((m for m in (16, 32, 64) if tokens_per_expert <= m), 128)
-    is_small = block_m <= 32  # noqa: PLR2004 - bound by memory
+    is_small = block_m <= 32
     config: dict[str, int | str] = {
         "BLOCK_SIZE_M": block_m,
         "BLOCK_SIZE_N": 64 if is_small else 128,

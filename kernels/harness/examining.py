@@ -103,7 +103,7 @@ def examine(
     Raises:
         ValueError: fewer than two seeds, with which a kept result cannot be told.
     """
-    if len(seeds) < 2:  # noqa: PLR2004 - the second shows what was kept from the first
+    if len(seeds) < 2:
         raise ValueError(f"{len(seeds)} seeds; at least 2 are needed")
     findings = _Findings()
     threads = thread_names()
@@ -116,7 +116,9 @@ def examine(
                 guarded.tensor.copy_(fresh)
         else:
             memory = guarded_copies(drawn)
-        if not _trial(candidate, problem, drawn, memory, findings, earlier):
+        if not _trial(
+            candidate, problem, drawn, memory=memory, findings=findings, earlier=earlier
+        ):
             break
     strangers = thread_names() - threads
     if strangers:
@@ -132,6 +134,7 @@ def _trial(
     candidate: Candidate,
     problem: Problem,
     drawn: Tensors,
+    *,
     memory: Sequence[Guarded],
     findings: _Findings,
     earlier: list[tuple[torch.Tensor, ...]],
@@ -162,7 +165,7 @@ def _trial(
         findings.refuse("mutated_input", "an input changed during the call")
     if not all(each.is_intact() for each in (*memory, *buffers)):
         findings.refuse("written_outside", "bytes beside a tensor changed")
-    _judge(problem, drawn, results, snapshot, findings, earlier)
+    _judge(problem, drawn, results, snapshot, findings=findings, earlier=earlier)
     return "crashed" not in findings.refusals
 
 
@@ -193,6 +196,7 @@ def _judge(
     drawn: Tensors,
     results: Sequence[torch.Tensor],
     snapshot: Sequence[torch.Tensor],
+    *,
     findings: _Findings,
     earlier: list[tuple[torch.Tensor, ...]],
 ) -> None:

@@ -15,7 +15,7 @@ from arbor.kernels.harness.problem import OperatorProblem
 class LibraryProblem(OperatorProblem):
     """An operator's problem for which PyTorch is allowed; its roundings are PyTorch's choice."""
 
-    def forbidden(self, used: frozenset[str]) -> frozenset[str]:  # noqa: PLR6301 - of the problem
+    def forbidden(self, used: frozenset[str]) -> frozenset[str]:
         """Return nothing."""
         del used
         return frozenset()

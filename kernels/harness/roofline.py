@@ -57,6 +57,6 @@ def measured_copy_bytes_per_s(num_bytes: int, num_copies: int = 20) -> float:
         end.record()
         end.synchronize()
         # the first copies warm up
-        if number >= 3:  # noqa: PLR2004 - as the comment says
+        if number >= 3:
             times_s.append(start.elapsed_time(end) / 1e3)
     return 2 * num_bytes / median(times_s)

@@ -15,7 +15,8 @@ _HARMLESS = frozenset(
         "zeros_like", "new_zeros", "zero_", "full", "full_like", "new_full", "fill_", "arange",
         # views
         "view", "_unsafe_view", "reshape", "as_strided", "expand", "select", "slice", "t",
-        "transpose", "permute", "squeeze", "unsqueeze", "detach", "alias", "unbind", "split", "chunk", "narrow",
+        "transpose", "permute", "squeeze", "unsqueeze", "detach", "alias", "unbind", "split",
+        "chunk", "narrow",
         "view_as_real", "_reshape_alias", "lift_fresh",
         # copies
         "clone", "copy_", "_to_copy", "contiguous", "_local_scalar_dense", "is_pinned",

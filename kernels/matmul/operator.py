@@ -77,7 +77,7 @@ class Matmul(Operator):
         if x.element_size() > 1:
             return (torch.nn.functional.linear(x, weight),)
         row, column = inputs[2][:, None], inputs[3][None, :]
-        product = torch._scaled_mm(  # noqa: SLF001 - PyTorch has no public one
+        product = torch._scaled_mm(
             x, weight.T, scale_a=row, scale_b=column, out_dtype=torch.bfloat16
         )
         return (product,)

@@ -79,13 +79,13 @@ def _descriptor_problem(config: Config, shape: Shape, dtype: str) -> str:
 def default(shape: Shape, dtype: str, architecture: Architecture) -> Config:
     """Return the configuration that is shipped for a shape."""
     m, n = shape["m"], shape["n"]
-    is_skinny = m <= 64  # noqa: PLR2004 - one tile high
+    is_skinny = m <= 64
     is_hip = architecture.backend == "hip"
     config: dict[str, int | str] = {} if is_hip else {"VARIANT": "loads"}
     if dtype == "fp32":
         config |= {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "num_warps": 8, "num_stages": 2}
     elif is_skinny:
-        block_m = 16 if m <= 16 else 32 if m <= 32 else 64  # noqa: PLR2004 - sizes of tiles
+        block_m = 16 if m <= 16 else 32 if m <= 32 else 64
         # narrow tiles fill the device without splitting the sum, which costs a second kernel
         block_n = 32 if n <= 64 * architecture.num_processors else 64
         config |= {"BLOCK_M": block_m, "BLOCK_N": block_n, "BLOCK_K": 128, "num_warps": 4}

@@ -47,7 +47,7 @@ def default(shape: Shape, dtype: str, architecture: Architecture) -> Config:
     splits = 1
     while (
         splits * programs < 2 * architecture.num_processors
-        and splits < 64  # noqa: PLR2004 - the largest of the choices
+        and splits < 64
         and ceil_div(shape["length"], block_n) >= 4 * splits
     ):
         splits *= 2

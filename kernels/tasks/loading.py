@@ -68,7 +68,7 @@ class _Shrunk(ast.NodeTransformer):
     def __init__(self, factor: int) -> None:
         self._factor = factor
 
-    def visit_Module(self, node: ast.Module) -> ast.Module:  # noqa: N802 - ast's name
+    def visit_Module(self, node: ast.Module) -> ast.Module:
         """Shrink the assignments of a module; functions and classes stay as they are."""
         for statement in node.body:
             if isinstance(statement, ast.Assign):

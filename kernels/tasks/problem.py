@@ -56,7 +56,7 @@ class TaskProblem:
             (each * scale if each.is_floating_point() else each).contiguous() for each in tensors
         )
 
-    def outputs(self, inputs: Tensors) -> tuple[torch.Tensor, ...]:  # noqa: PLR6301 - of the protocol
+    def outputs(self, inputs: Tensors) -> tuple[torch.Tensor, ...]:
         """Return nothing: models return results of their own."""
         del inputs
         return ()
@@ -67,7 +67,7 @@ class TaskProblem:
         with torch.no_grad():
             return as_results(oracle(*(as_oracle_input(each) for each in inputs)))
 
-    def tolerance(self, result: torch.Tensor, inputs: Tensors) -> float:  # noqa: PLR6301 - of the protocol
+    def tolerance(self, result: torch.Tensor, inputs: Tensors) -> float:
         """Return the bound of the result's dtype."""
         del inputs
         return TOLERANCE if result.dtype == torch.float32 else _HALF_TOLERANCE
@@ -76,7 +76,7 @@ class TaskProblem:
         """Return all computing operators, unless this is a rival's problem."""
         return frozenset() if self.may_use_pytorch else used
 
-    def work(self) -> Work | None:  # noqa: PLR6301 - of the protocol
+    def work(self) -> Work | None:
         """Return None: nobody has counted."""
         return None
 
@@ -125,9 +125,7 @@ def task_candidate(path: Path, task: Path, shrink: int, device: torch.device) ->
     return ModelCandidate(model)
 
 
-def _seeded(
-    kind: Any, arguments: list[Any], path: Path, device: torch.device
-) -> torch.nn.Module:
+def _seeded(kind: Any, arguments: list[Any], path: Path, device: torch.device) -> torch.nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(MODEL_SEED)
         try:

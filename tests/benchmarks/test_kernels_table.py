@@ -1,4 +1,4 @@
-"""The table of kernels on an accelerator, from recorded lines; and steps that go on after a stop."""
+"""The table of kernels from recorded lines; and steps that go on after a stop."""
 
 import json
 import time
@@ -9,10 +9,9 @@ import pytest
 
 pytest.importorskip("triton", reason="the kernels extra is not installed")
 
+from arbor.kernels.registry import create_operator, operator_names
 from benchmarks.kernels_gpu import DIED, OutOfTimeError, Results, drawn_shapes
 from benchmarks.kernels_table import check_summary, goals, speedup, time_us, write_table
-
-from arbor.kernels.registry import create_operator, operator_names
 
 
 def timed(median_us: float | None, problem: str = "") -> dict[str, Any]:
@@ -44,7 +43,8 @@ def bench(operator: str, shape: dict[str, int], **times: float | None) -> dict[s
 ROWS = {"num_rows": 64, "width": 1000}
 LINES = [
     {
-        "key": "environment", "device": "NVIDIA H200", "architecture": "sm_90", "runtime": "CUDA 13.0",
+        "key": "environment", "device": "NVIDIA H200", "architecture": "sm_90",
+        "runtime": "CUDA 13.0",
         "torch": "2.11.0", "triton": "3.6.0", "python": "3.12.1",
     },
     {"key": "copy", "bytes_per_s": 4e12},
@@ -87,10 +87,10 @@ def test_a_later_call_goes_on(tmp_path: Path) -> None:
     again = Results(tmp_path, later)
     assert again.once("a", lambda: {"value": 2}, {})["value"] == 1
     with pytest.raises(OutOfTimeError):
-        Results(tmp_path, time.monotonic() - 1).once("b", lambda: {}, {})
-    assert [json.loads(t)["key"] for t in (tmp_path / "results.jsonl").read_text().splitlines()] == [
-        "a"
-    ]
+        Results(tmp_path, time.monotonic() - 1).once("b", dict, {})
+    assert [
+        json.loads(t)["key"] for t in (tmp_path / "results.jsonl").read_text().splitlines()
+    ] == ["a"]
 
 
 def test_a_step_that_kills_the_process_twice_is_given_up(tmp_path: Path) -> None:

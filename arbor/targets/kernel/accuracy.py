@@ -40,14 +40,14 @@ def kernel_accuracy(found: Sequence[Mapping[str, Any]], num_expected: int) -> Ac
 
 
 def _distances(trial: Mapping[str, Any]) -> tuple[PromptDistance, ...]:
-    """Return one distance for each of the trial's two calls."""
+    """Return one distance for each of the trial's two calls; every number counts as a position."""
     is_right = bool(trial["is_accepted"])
     error = trial["error"]
     kl = 0.0 if is_right else UNKNOWN if error is None else min(error**2 / 2, UNKNOWN)
     each = PromptDistance(
-        num_tokens=1,
+        num_tokens=trial["size"],
         kl_mean=kl,
-        num_top1_equal=int(is_right),
+        num_top1_equal=trial["size"] if is_right else 0,
         nll_delta=kl,
         max_logprob_delta=kl,
     )

@@ -19,7 +19,7 @@ class KernelTargetConfig(Value):
     task: Path | None = None
     """A file in KernelBench's form, instead of an operator."""
     candidate: Path | None = None
-    """A file with ``ModelNew`` to begin with; without one, a copy of the task's model is edited."""
+    """A file with ``ModelNew`` to begin with; without one, a copy of the task is edited."""
     shrinks: tuple[int, ...] = (1, 8)
     """Factors by which a task's sizes are divided, 1 being the native size."""
     interpret: bool = False

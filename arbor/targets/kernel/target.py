@@ -210,7 +210,10 @@ class KernelTarget:
             seed=seed,
             counters=(
                 Counter(key="calls", value=num_calls),
-                *(Counter(key=f"{name}.changed", value=num_requests) for name in window["changed"]),
+                *(
+                    Counter(key=f"{name}.changed", value=num_requests)
+                    for name in window["changed"]
+                ),
             ),
         )
 

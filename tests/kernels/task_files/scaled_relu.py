@@ -8,6 +8,8 @@ groups = 2
 
 
 class Model(nn.Module):
+    """The task."""
+
     def __init__(self, width: int) -> None:
         super().__init__()
         self.scale = nn.Parameter(torch.randn(width))

@@ -6,6 +6,8 @@ from torch import nn
 
 
 class ModelNew(nn.Module):
+    """Brings numpy."""
+
     def __init__(self, width: int) -> None:
         super().__init__()
         self.scale = nn.Parameter(torch.randn(width))

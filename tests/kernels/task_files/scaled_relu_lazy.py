@@ -5,6 +5,8 @@ from torch import nn
 
 
 class ModelNew(nn.Module):
+    """Calls PyTorch."""
+
     def __init__(self, width: int) -> None:
         super().__init__()
         self.scale = nn.Parameter(torch.randn(width))

@@ -73,7 +73,7 @@ def test_tuning_a_shape_shows_its_witness_and_keeps_the_numbers(operator: Bench)
     ("edit", "message"),
     [
         (Edit(key="shape_0.BLOCK_N", value=100), "BLOCK_N=100 is none of"),
-        (Edit(key="shape_0.BLOCK_N", value=8192), "at least half empty"),
+        (Edit(key="shape_0.BLOCK_N", value=2048), "at least half empty"),
     ],
 )
 def test_what_cannot_run_ends_the_start(operator: Bench, edit: Edit, message: str) -> None:
@@ -121,7 +121,9 @@ def test_errors_beyond_the_tolerance_are_distances() -> None:
     sample = kernel_accuracy(wrong, 3)
     assert sample.kl_mean == pytest.approx(0.02)
     assert violations(sample, EXACT)
-    assert violations(kernel_accuracy([*fine[:2], trial("shifted", right=False, error=None)], 3), EXACT)
+    assert violations(
+        kernel_accuracy([*fine[:2], trial("shifted", right=False, error=None)], 3), EXACT
+    )
     assert violations(kernel_accuracy(fine[:2], 3), EXACT)
 
 

@@ -50,7 +50,17 @@ def test_a_search_comes_near_the_best(engine: str) -> None:
 def test_the_shipped_configuration_comes_first() -> None:
     operator = create_operator("silu_and_mul")
     near = {"BLOCK_N": 4096, "num_warps": 8}
-    done = tune(operator, SHAPE, "bf16", SM_90, Surface(), engine_name="random", num_trials=3, seed=1, first=(near,))
+    done = tune(
+        operator,
+        SHAPE,
+        "bf16",
+        SM_90,
+        Surface(),
+        engine_name="random",
+        num_trials=3,
+        seed=1,
+        first=(near,),
+    )
     assert done.shipped().config == operator.space.default(SHAPE, "bf16", SM_90)
     assert done.trials[1].config == near
     assert done.space_size == sum(1 for _ in valid_configs(operator, SHAPE, "bf16", SM_90))
@@ -71,5 +81,7 @@ def test_when_nothing_works_there_is_no_best() -> None:
 def test_a_small_space_ends_the_search() -> None:
     operator = create_operator("silu_and_mul")
     shape = {"num_rows": 1, "width": 1}
-    done = tune(operator, shape, "bf16", SM_90, Surface(), engine_name="random", num_trials=40, seed=1)
+    done = tune(
+        operator, shape, "bf16", SM_90, Surface(), engine_name="random", num_trials=40, seed=1
+    )
     assert len(done.trials) == done.space_size < 40

@@ -68,9 +68,7 @@ class KernelBench:
                         "part": part.name,
                         "error": _finite(verdict.error.whole),
                         "is_accepted": verdict.is_accepted,
-                        "size": max(
-                            each.numel() for each in part.problem.inputs(seed, variation)
-                        ),
+                        "size": max(each.numel() for each in part.problem.inputs(seed, variation)),
                     }
                 )
         return found

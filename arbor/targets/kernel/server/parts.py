@@ -43,7 +43,11 @@ def parts_of(
         InvalidInputError: a configuration is outside the space.
         KernelInputError: a shape, a name or a file is wrong.
     """
-    return _operator_parts(options, config) if options.operator else _task_parts(options, config, worktree)
+    return (
+        _operator_parts(options, config)
+        if options.operator
+        else _task_parts(options, config, worktree)
+    )
 
 
 def _operator_parts(options: KernelTargetConfig, config: Mapping[str, Scalar]) -> list[Part]:
