@@ -57,7 +57,11 @@ def launch(
     """
     if 0 in grid:
         return
-    chosen = {key: value for key, value in options.items() if key in LAUNCH_OPTIONS}
+    chosen: dict[str, Any] = {
+        key: value for key, value in options.items() if key in LAUNCH_OPTIONS
+    }
+    # said here since Triton's default differs between releases
+    chosen["enable_fp_fusion"] = True
     recorder = _recorder.get()
     if recorder is not None:
         recorder.append(Launch(kernel, tuple(grid), dict(arguments), dict(constants), chosen))

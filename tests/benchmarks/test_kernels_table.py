@@ -41,7 +41,7 @@ def bench(operator: str, shape: dict[str, int], **times: float | None) -> dict[s
 
 
 ROWS = {"num_rows": 64, "width": 1000}
-LINES = [
+LINES: list[dict[str, Any]] = [
     {
         "key": "environment", "device": "NVIDIA H200", "architecture": "sm_90",
         "runtime": "CUDA 13.0",
