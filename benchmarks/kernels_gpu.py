@@ -11,7 +11,6 @@ import argparse
 import json
 import math
 import platform
-import random
 import subprocess
 import sys
 import time
@@ -43,14 +42,14 @@ from arbor.targets.kernel.tuning import (  # noqa: E402
     tune_exhaustively,
     valid_configs,
 )
+from benchmarks.kernels_shapes import drawn_shapes  # noqa: E402
+from benchmarks.kernels_table import write_table  # noqa: E402
+from benchmarks.steps import OutOfTimeError, Results  # noqa: E402
 
 TUNED_DTYPE = "bf16"
 FP8_SHAPES = ({"m": 16, "n": 4096, "k": 4096}, {"m": 8192, "n": 8192, "k": 8192})
-NUM_TEST_SHAPES = {"matmul": 10, "paged_decode": 3, "fused_moe": 3}
-NUM_TEST_SHAPES_ELSE = 5
 SQUARE = {"m": 8192, "n": 8192, "k": 8192}
 COPY_BYTES = 2 << 30
-MAX_DEATHS = 2
 DIED = "the process died in this step"
 EXHAUSTIVE = (
     ("silu_and_mul", {"num_rows": 4096, "width": 14336}),
@@ -58,55 +57,6 @@ EXHAUSTIVE = (
 )
 SEARCH_SHARE = 0.15
 """Share of a space that a search may try beside the exhaustive one."""
-
-
-class OutOfTimeError(Exception):
-    """The time of this call is over; the next one goes on."""
-
-
-class Results:
-    """Lines of results by key, on disk as soon as they are known."""
-
-    def __init__(self, folder: Path, deadline_s: float) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._path = folder / "results.jsonl"
-        self._running = folder / "running"
-        self._deadline_s = deadline_s
-        self.lines: dict[str, dict[str, Any]] = {}
-        if self._path.exists():
-            for text in self._path.read_text().splitlines():
-                line = json.loads(text)
-                self.lines[line["key"]] = line
-        self._deaths = json.loads(self._running.read_text()) if self._running.exists() else {}
-
-    def once(
-        self, key: str, compute: Callable[[], Mapping[str, Any]], lost: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """Return the line of a key, computed now unless it is there.
-
-        Args:
-            key: of the step.
-            compute: the step.
-            lost: what is recorded when two earlier calls died in this step; one may have been
-                stopped from outside.
-
-        Raises:
-            OutOfTimeError: it is not there, and time is over.
-        """
-        if key not in self.lines:
-            if time.monotonic() > self._deadline_s:
-                raise OutOfTimeError(key)
-            started_s = time.monotonic()
-            num_deaths = self._deaths.get(key, 0)
-            self._running.write_text(json.dumps({key: num_deaths + 1}))
-            done = compute() if num_deaths < MAX_DEATHS else lost
-            line = {"key": key, **done, "took_s": round(time.monotonic() - started_s, 2)}
-            self.lines[key] = line
-            with self._path.open("a") as file:
-                file.write(json.dumps(line) + "\n")
-            self._running.unlink()
-            print(f"{line['took_s']:7.1f} s  {key}", flush=True)
-        return self.lines[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,45 +240,6 @@ def write_configs(context: Context) -> None:
             write_vllm_files(folder, known["device"], known["triton"], shapes)
 
 
-def drawn_shapes(operator: Operator, seed: int) -> list[Shape]:
-    """Return shapes that were not tuned, drawn after tuning; sizes lie between tuned ones."""
-    stream = random.Random(f"{seed} {operator.name}")  # noqa: S311 - a sample, not a secret
-    shapes: list[Shape] = []
-    while len(shapes) < NUM_TEST_SHAPES.get(operator.name, NUM_TEST_SHAPES_ELSE):
-        shape = _drawn(operator.name, stream)
-        if shape not in operator.shipped_shapes and shape not in shapes:
-            shapes.append(shape)
-    return shapes
-
-
-def _drawn(name: str, stream: random.Random) -> Shape:
-    def between(low: int, high: int, step: int = 1) -> int:
-        value = math.exp(stream.uniform(math.log(low), math.log(high)))
-        return max(step, round(value / step) * step)
-
-    if name == "matmul":
-        n, k = stream.choice(
-            ((4096, 4096), (6144, 4096), (28672, 4096), (4096, 14336), (8192, 8192))
-        )
-        return {"m": between(1, 64), "n": n, "k": k}
-    if name == "paged_decode":
-        return {
-            "num_seqs": between(4, 128),
-            "num_heads": 32,
-            "num_kv_heads": 8,
-            "head_size": 128,
-            "block_size": 16,
-            "length": between(512, 8192),
-        }
-    if name == "fused_moe":
-        experts = stream.choice(((8, 2, 4096, 14336), (128, 8, 2048, 768)))
-        names = ("num_experts", "top_k", "hidden", "width")
-        return {"num_tokens": between(1, 2048), **dict(zip(names, experts, strict=True))}
-    # large enough to be bound by memory and not by the launch
-    width = stream.choice((2816, 3072, 5120, 7168)) if name != "softmax" else between(1000, 9000)
-    return {"num_rows": between(4096, 16384), "width": width}
-
-
 def bench_all(context: Context) -> None:
     """Time tuned kernels on shapes they were not tuned for, beside PyTorch, eager and compiled."""
     for name in operator_names():
@@ -464,9 +375,6 @@ def main() -> None:
     except OutOfTimeError as error:
         print(f"time is over before: {error}; call again to go on")
         sys.exit(3)
-    # imported here: it needs nothing of the accelerator
-    from benchmarks.kernels_table import write_table  # noqa: PLC0415
-
     print(write_table(list(context.results.lines.values()), arguments.state / "kernels_gpu.md"))
 
 

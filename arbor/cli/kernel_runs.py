@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from arbor.cli.console import say
+from arbor.cli.kernel_proofs import sizes_text
 from arbor.targets.kernel.measuring import (
     Bench,
     device_name,
@@ -158,7 +159,7 @@ def rivals(operator: "Operator", shape: "Shape", dtype: str, bench: Bench) -> di
 
 def _say_tuning(operator: "Operator", done: Tuning) -> None:
     best, shipped = done.best(), done.shipped()
-    where = f"{operator.name} {done.dtype} {_sizes(done.shape)}"
+    where = f"{operator.name} {done.dtype} {sizes_text(done.shape)}"
     if best is None or best.median_us is None:
         say(f"{where}: no configuration is right; shipped: {shipped.problem}")
         return
@@ -179,7 +180,3 @@ def _row(problem: "OperatorProblem", label: str, done: Measured, bench: Bench) -
         f"{where}: {done.median_us:.2f} us (p20 {done.p20_us:.2f}, p80 {done.p80_us:.2f}, "
         f"{done.method}), {work.num_bytes} bytes{share}, error {done.error:.1e}"
     )
-
-
-def _sizes(shape: "Shape") -> str:
-    return ",".join(f"{name}={size}" for name, size in shape.items())

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from arbor.cli.console import people, say, show_table
+from arbor.cli.kernel_proofs import say_proof, say_space, sizes_text
 from arbor.events.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from arbor.kernels.base import Operator, Shape
-    from arbor.kernels.proof.proving import Proof
 
 EXIT_PROBLEMS = 1
 
@@ -97,7 +96,7 @@ def check(
                 continue
             outcome = "; ".join(refusals) or "ok"
             say(
-                f"{name} {done.dtype} {_sizes(done.shape)}: error {verdict.error.whole:.1e} "
+                f"{name} {done.dtype} {sizes_text(done.shape)}: error {verdict.error.whole:.1e} "
                 f"(at most {verdict.tolerance:.1e}) {outcome}"
             )
     if not is_fine:
@@ -135,11 +134,11 @@ def compile_operators(
                     for each in chosen:
                         if whole_space:
                             proofs = list(space_proofs(operator, shape, dtype, each, kept))
-                            _say_space(proofs)
+                            say_space(proofs)
                             continue
                         config = operator.space.default(shape, dtype, each)
                         proof = prove(operator, shape, dtype, config, each, cache=kept)
-                        _say_proof(proof)
+                        say_proof(proof)
                         num_over += bool(proof.problem)
     if num_over:
         raise typer.Exit(EXIT_PROBLEMS)
@@ -238,33 +237,6 @@ def parse_shapes(texts: Sequence[str], operator: "Operator") -> list["Shape"]:
         operator.check_shape(shape, operator.dtypes[0])
         shapes.append(shape)
     return shapes
-
-
-def _say_proof(proof: "Proof") -> None:
-    kernels = "; ".join(
-        f"{each.name} {each.num_registers} registers, {each.num_spills} spilled, "
-        f"{each.shared_bytes} B shared, {each.num_matrix_instructions} matrix instructions"
-        for each in proof.kernels
-    )
-    where = f"{proof.operator} {proof.dtype} {_sizes(proof.shape)} {proof.architecture}"
-    style = "red" if proof.problem else ""
-    people().print(Text(f"{where}: {proof.problem or 'ok'} [{kernels}]", style), soft_wrap=True)
-
-
-def _say_space(proofs: Sequence["Proof"]) -> None:
-    first = proofs[0]
-    num_skipped = sum(not each.kernels and bool(each.problem) for each in proofs)
-    num_over = sum(bool(each.kernels) and bool(each.problem) for each in proofs)
-    num_fit = sum(not each.problem for each in proofs)
-    say(
-        f"{first.operator} {first.dtype} {_sizes(first.shape)} {first.architecture}: "
-        f"{num_fit} of {len(proofs)} fit, {num_over} compiled and exceed a limit, "
-        f"{num_skipped} ruled out or refused by the compiler"
-    )
-
-
-def _sizes(shape: "Shape") -> str:
-    return ",".join(f"{name}={size}" for name, size in shape.items())
 
 
 def _operator(name: str) -> "Operator":
