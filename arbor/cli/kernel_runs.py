@@ -13,7 +13,7 @@ from arbor.targets.kernel.measuring import (
     local_bench,
     operator_evaluation,
 )
-from arbor.targets.kernel.tuning import Measured, Tuning, tune, tune_exhaustively
+from arbor.targets.kernel.tuning import Measured, Screen, Tuning, tune, tune_exhaustively
 
 if TYPE_CHECKING:
     from arbor.kernels.base import Operator, Shape
@@ -59,11 +59,26 @@ def tune_shapes(
                 num_trials=num_trials,
                 seed=seed,
                 first=first,
+                screen=_screen(operator, shape, dtype),
             )
         tunings.append(done)
         _say_tuning(operator, done)
     write_results(operator, dtype, tunings, folder)
     return all(each.best() is not None for each in tunings)
+
+
+def _screen(operator: "Operator", shape: "Shape", dtype: str) -> Screen | None:
+    """Return what rules out configurations that spill or exceed a limit, by compiling them."""
+    from arbor.kernels.architectures import is_interpreted, local_architecture  # noqa: PLC0415
+    from arbor.kernels.proof.proving import DEFAULT_FOLDER, ProofCache, prove  # noqa: PLC0415
+
+    if is_interpreted():
+        # nothing is compiled, so nothing spills
+        return None
+    architecture, cache = local_architecture(), ProofCache(DEFAULT_FOLDER)
+    return lambda config: prove(
+        operator, shape, dtype, config, architecture, cache=cache
+    ).problem
 
 
 def write_results(

@@ -16,6 +16,8 @@ from arbor.kernels.launching import Config
 from arbor.kernels.proof.assembly import KernelFigures
 from arbor.kernels.proof.compiling import CompilationFailedError, Source, compile_for, sources_of
 
+DEFAULT_FOLDER = Path.home() / ".cache" / "arbor" / "proofs"
+
 
 @dataclass(frozen=True, slots=True)
 class Proof:

@@ -40,6 +40,8 @@ class Measured:
 
 
 Evaluate = Callable[[Config], Measured]
+Screen = Callable[[Config], str]
+"""Returns why a configuration is ruled out; empty when it is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,7 @@ def tune(
     num_trials: int,
     seed: int,
     first: tuple[Config, ...] = (),
+    screen: Screen | None = None,
 ) -> Tuning:
     """Search one shape.
 
@@ -116,6 +119,8 @@ def tune(
         num_trials: configurations to evaluate, the shipped one included.
         seed: of the search.
         first: configurations to try after the shipped one, such as those of a near shape.
+        screen: says why a configuration is not worth a trial, such as that it spills; the shipped
+            one is always tried.
 
     Raises:
         InvalidInputError: there is no trial to spend.
@@ -140,6 +145,8 @@ def tune(
         if point in done:
             _tell(engine, point, done[point])
         elif operator.space.problem(config, shape, dtype, architecture):
+            engine.tell(point, None)
+        elif done and screen is not None and screen(config):
             engine.tell(point, None)
         else:
             done[point] = evaluate(config)

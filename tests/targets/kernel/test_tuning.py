@@ -66,6 +66,27 @@ def test_the_shipped_configuration_comes_first() -> None:
     assert done.space_size == sum(1 for _ in valid_configs(operator, SHAPE, "bf16", SM_90))
 
 
+def test_what_is_screened_costs_no_trial() -> None:
+    operator, surface = create_operator("silu_and_mul"), Surface()
+
+    def screen(config: Config) -> str:
+        return "7 registers spilled" if int(config["BLOCK_N"]) < 2048 else ""
+
+    done = tune(
+        operator,
+        SHAPE,
+        "bf16",
+        SM_90,
+        surface,
+        engine_name="random",
+        num_trials=6,
+        seed=1,
+        screen=screen,
+    )
+    assert len(done.trials) == 6
+    assert all(int(each.config["BLOCK_N"]) >= 2048 for each in done.trials[1:])
+
+
 def test_when_nothing_works_there_is_no_best() -> None:
     operator = create_operator("silu_and_mul")
 
