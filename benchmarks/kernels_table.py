@@ -9,6 +9,10 @@ from typing import Any
 
 MEMORY_BOUND = ("rms_norm", "silu_and_mul", "softmax")
 SKINNY_M = 64
+HEADER = (
+    "| operator | shape | ours us (p20, p80) | eager us | compiled us | x best rival | GB/s "
+    "(% of copy) | TFLOP/s | error |"
+)
 
 Line = Mapping[str, Any]
 
@@ -39,8 +43,7 @@ def geometric_mean(values: Sequence[float]) -> float:
 def bench_table(lines: Sequence[Line], copy_bytes_per_s: float) -> list[str]:
     """Return one row for each timed shape."""
     rows = [
-        "| operator | shape | ours us (p20, p80) | eager us | compiled us | x best rival | GB/s "
-        + "(% of copy) | TFLOP/s | error |",
+        HEADER,
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for line in lines:
@@ -141,8 +144,8 @@ def write_table(lines: Sequence[Line], path: Path) -> str:
     benched = [line for line in lines if line["key"].startswith("bench ")]
     about = (
         f"{machine['runtime']}, torch {machine['torch']}, triton {machine['triton']}, Python "
-        f"{machine['python']}. Copy bandwidth, read and written: {copy / 1e12:.2f} TB/s. Times are "
-        "device times of graph replays over buffers of three times the cache; results of the "
+        f"{machine['python']}. Copy bandwidth, read and written: {copy / 1e12:.2f} TB/s. Times "
+        "are device times of graph replays over buffers of three times the cache; results of the "
         "timed calls were compared with float64. Shapes were drawn after tuning."
     )
     text = "\n".join(

@@ -76,9 +76,7 @@ def _screen(operator: "Operator", shape: "Shape", dtype: str) -> Screen | None:
         # nothing is compiled, so nothing spills
         return None
     architecture, cache = local_architecture(), ProofCache(DEFAULT_FOLDER)
-    return lambda config: prove(
-        operator, shape, dtype, config, architecture, cache=cache
-    ).problem
+    return lambda config: prove(operator, shape, dtype, config, architecture, cache=cache).problem
 
 
 def write_results(

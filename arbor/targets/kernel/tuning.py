@@ -144,9 +144,9 @@ def tune(
         config = fixed | {edit.key: _number_or_text(edit.value) for edit in point}
         if point in done:
             _tell(engine, point, done[point])
-        elif operator.space.problem(config, shape, dtype, architecture):
-            engine.tell(point, None)
-        elif done and screen is not None and screen(config):
+        elif operator.space.problem(config, shape, dtype, architecture) or (
+            done and screen is not None and screen(config)
+        ):
             engine.tell(point, None)
         else:
             done[point] = evaluate(config)
