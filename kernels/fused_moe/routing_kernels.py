@@ -6,6 +6,9 @@ import triton.language as tl
 
 from arbor.kernels.launching import ceil_div, launch, next_power_of_2
 
+_MIN_BLOCK = 16
+"""Scans and reductions of fewer elements gain nothing."""
+
 
 @triton.jit
 def top_k_kernel(
@@ -132,7 +135,7 @@ def route(
     counts = logits.new_empty(num_experts, dtype=torch.int32)
     pairs = logits.new_empty(num_tiles * block_m, dtype=torch.int32)
     tile_experts = logits.new_empty(num_tiles, dtype=torch.int32)
-    block_e = next_power_of_2(num_experts)
+    block_e = max(next_power_of_2(num_experts), _MIN_BLOCK)
     launch(
         top_k_kernel,
         (num_tokens,),
@@ -142,10 +145,10 @@ def route(
             "weight_ptr": weights,
             "num_experts": num_experts,
         },
-        {"TOP_K": top_k, "BLOCK_K": next_power_of_2(top_k), "BLOCK_E": block_e},
+        {"TOP_K": top_k, "BLOCK_K": max(next_power_of_2(top_k), _MIN_BLOCK), "BLOCK_E": block_e},
         {"num_warps": 1},
     )
-    block = min(next_power_of_2(num_pairs), 1024)
+    block = max(min(next_power_of_2(num_pairs), 1024), _MIN_BLOCK)
     launch(
         count_kernel,
         (num_experts,),
