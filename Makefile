@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 BUDGET ?= 5m
 VLLM_BUDGET ?= 20m
 
-.PHONY: demo vllm demo-vllm test test-vllm check format bench bench-engine bench-trust bench-engine-trust bench-rca bench-best bench-replay bench-log chaos clean
+.PHONY: demo vllm demo-vllm test test-vllm check format bench bench-engine bench-trust bench-engine-trust bench-rca bench-best bench-replay bench-log bench-kernels chaos clean
 
 # An installed torch (a ROCm or CUDA container) is seen and kept.
 $(VENV)/.made:
@@ -81,6 +81,9 @@ bench-log: $(VENV)/.dev  ## the event log beside the disk's floor, SQLite, event
 
 chaos: $(VENV)/.dev  ## 500 SIGKILLs, paused writers, torn files, flipped bits, full disks
 	$(BIN)/python benchmarks/chaos.py
+
+bench-kernels: $(VENV)/.dev  ## Triton operators on an accelerator: check, tune, time; resumable
+	$(BIN)/python benchmarks/kernels_gpu.py --state runs/kernels_gpu
 
 clean:
 	rm -rf runs .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -13,6 +13,7 @@ from arbor.targets.base import Target
 _TARGETS = {
     "command": ("arbor.targets.command.target", "CommandTargetConfig", "CommandTarget"),
     "engine": ("arbor.targets.engine.target", "EngineTargetConfig", "EngineTarget"),
+    "kernel": ("arbor.targets.kernel.target", "KernelTargetConfig", "KernelTarget"),
     "landscape": ("arbor.targets.landscape", "LandscapeConfig", "LandscapeTarget"),
     "vllm": ("arbor.targets.vllm.target", "VllmTargetConfig", "VllmTarget"),
 }

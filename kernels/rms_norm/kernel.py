@@ -1,82 +1,104 @@
-"""RMSNorm in Triton: one program a row, looped over blocks of columns."""
+"""RMSNorm in Triton: a program takes a few rows, whole when they fit, else block by block."""
 
 import torch
 import triton
 import triton.language as tl
 
+from arbor.kernels.launching import Config, ceil_div, launch
 
-@triton.jit  # type: ignore[untyped-decorator, unused-ignore]
-def rms_norm_kernel(  # type: ignore[no-untyped-def]  # noqa: ANN201, PLR0917 - Triton's form
-    x_ptr,  # noqa: ANN001
-    residual_ptr,  # noqa: ANN001
-    weight_ptr,  # noqa: ANN001
-    y_ptr,  # noqa: ANN001
-    total_ptr,  # noqa: ANN001
-    stride_m,  # noqa: ANN001
-    width,  # noqa: ANN001
-    epsilon,  # noqa: ANN001
-    HAS_RESIDUAL: tl.constexpr,  # noqa: N803
-    BLOCK_N: tl.constexpr,  # noqa: N803
+
+@triton.jit
+def rms_norm_kernel(
+    x_ptr,
+    residual_ptr,
+    weight_ptr,
+    y_ptr,
+    total_ptr,
+    num_rows,
+    width,
+    epsilon,
+    HAS_RESIDUAL: tl.constexpr,
+    IS_WHOLE: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
 ):
-    """Normalise one row in float32; all pointers address rows of ``stride_m`` elements."""
+    """Normalise ``BLOCK_M`` rows in float32; all matrices are (num_rows, width), contiguous."""
     # int64: rows times width exceeds 2^31 for long batches
-    row = tl.program_id(0).to(tl.int64) * stride_m
-    square_sum = tl.zeros([BLOCK_N], dtype=tl.float32)
-    for start in range(0, width, BLOCK_N):
-        offs_n = start + tl.arange(0, BLOCK_N)
-        mask_n = offs_n < width
-        total = tl.load(x_ptr + row + offs_n, mask=mask_n, other=0.0).to(tl.float32)
+    offs_m = tl.program_id(0).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
+    offs_n = tl.arange(0, BLOCK_N)
+    mask_m = offs_m[:, None] < num_rows
+    if IS_WHOLE:
+        mask = mask_m & (offs_n[None, :] < width)
+        offs = offs_m[:, None] * width + offs_n[None, :]
+        total = tl.load(x_ptr + offs, mask=mask, other=0.0).to(tl.float32)
         if HAS_RESIDUAL:
-            residual = tl.load(residual_ptr + row + offs_n, mask=mask_n, other=0.0)
-            total += residual.to(tl.float32)
-        tl.store(total_ptr + row + offs_n, total, mask=mask_n)
-        square_sum += total * total
-    scale = tl.rsqrt(tl.sum(square_sum, axis=0) / width + epsilon)
-    for start in range(0, width, BLOCK_N):
-        offs_n = start + tl.arange(0, BLOCK_N)
-        mask_n = offs_n < width
-        total = tl.load(total_ptr + row + offs_n, mask=mask_n, other=0.0).to(tl.float32)
-        weight = tl.load(weight_ptr + offs_n, mask=mask_n, other=0.0).to(tl.float32)
-        tl.store(y_ptr + row + offs_n, total * scale * weight, mask=mask_n)
+            total += tl.load(residual_ptr + offs, mask=mask, other=0.0).to(tl.float32)
+            tl.store(total_ptr + offs, total, mask=mask)
+        weight = tl.load(weight_ptr + offs_n, mask=offs_n < width, other=0.0).to(tl.float32)
+        scale = tl.rsqrt(tl.sum(total * total, axis=1) / width + epsilon)
+        tl.store(y_ptr + offs, total * scale[:, None] * weight[None, :], mask=mask)
+    else:
+        square_sum = tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)
+        for start in range(0, width, BLOCK_N):
+            mask = mask_m & (start + offs_n[None, :] < width)
+            offs = offs_m[:, None] * width + start + offs_n[None, :]
+            total = tl.load(x_ptr + offs, mask=mask, other=0.0).to(tl.float32)
+            if HAS_RESIDUAL:
+                total += tl.load(residual_ptr + offs, mask=mask, other=0.0).to(tl.float32)
+                tl.store(total_ptr + offs, total, mask=mask)
+            square_sum += total * total
+        scale = tl.rsqrt(tl.sum(square_sum, axis=1) / width + epsilon)
+        for start in range(0, width, BLOCK_N):
+            mask_n = start + offs_n < width
+            mask = mask_m & mask_n[None, :]
+            offs = offs_m[:, None] * width + start + offs_n[None, :]
+            # summed again rather than read back, since the stored sum is rounded
+            total = tl.load(x_ptr + offs, mask=mask, other=0.0).to(tl.float32)
+            if HAS_RESIDUAL:
+                total += tl.load(residual_ptr + offs, mask=mask, other=0.0).to(tl.float32)
+            weight = tl.load(weight_ptr + start + offs_n, mask=mask_n, other=0.0).to(tl.float32)
+            tl.store(y_ptr + offs, total * scale[:, None] * weight[None, :], mask=mask)
 
 
 def rms_norm(
     x: torch.Tensor,
+    residual: torch.Tensor | None,
     weight: torch.Tensor,
+    y: torch.Tensor,
+    total: torch.Tensor | None,
     epsilon: float,
-    residual: torch.Tensor | None = None,
-    block_n: int = 1024,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the normalised rows and the sum that was normalised; see the reference.
+    config: Config,
+) -> None:
+    """Write the normalised rows to ``y`` and the sum to ``total``.
 
     Args:
-        x: (num_rows, width), contiguous.
-        weight: (width,), contiguous.
+        x: (num_rows, width), contiguous, like all others.
+        residual: (num_rows, width); None adds nothing.
+        weight: (width,).
+        y: (num_rows, width).
+        total: (num_rows, width); only with a residual.
         epsilon: added to the mean square.
-        residual: (num_rows, width), contiguous; None adds nothing.
-        block_n: columns a program loads at once, a power of two.
-
-    Raises:
-        ValueError: a tensor is not contiguous or has another shape.
+        config: of the operator's space.
     """
-    tensors = [x, weight] if residual is None else [x, weight, residual]
-    if not all(t.is_contiguous() for t in tensors):
-        raise ValueError("rms_norm needs contiguous tensors; call .contiguous() first")
     num_rows, width = x.shape
-    if weight.shape != (width,) or (residual is not None and residual.shape != x.shape):
-        raise ValueError(f"shapes do not fit: x {tuple(x.shape)}, weight {tuple(weight.shape)}")
-    y, total = torch.empty_like(x), torch.empty_like(x)
-    if num_rows:
-        rms_norm_kernel[(num_rows,)](
-            x,
-            x if residual is None else residual,
-            weight,
-            y,
-            total,
-            x.stride(0),
-            width,
-            epsilon,
-            HAS_RESIDUAL=residual is not None,
-            BLOCK_N=block_n,
-        )
-    return y, total
+    launch(
+        rms_norm_kernel,
+        (ceil_div(num_rows, int(config["BLOCK_M"])),),
+        {
+            "x_ptr": x,
+            "residual_ptr": x if residual is None else residual,
+            "weight_ptr": weight,
+            "y_ptr": y,
+            "total_ptr": y if total is None else total,
+            "num_rows": num_rows,
+            "width": width,
+            "epsilon": epsilon,
+        },
+        {
+            "HAS_RESIDUAL": residual is not None,
+            "IS_WHOLE": int(config["BLOCK_N"]) >= width,
+            "BLOCK_M": config["BLOCK_M"],
+            "BLOCK_N": config["BLOCK_N"],
+        },
+        config,
+    )

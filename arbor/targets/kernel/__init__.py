@@ -1,0 +1,1 @@
+"""The ``kernel`` target: one operator or one task file, its configurations and its code."""

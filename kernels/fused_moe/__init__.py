@@ -1,0 +1,1 @@
+"""Mixture of experts: top-k routing, two grouped matrix products, weighted sum."""

@@ -1,0 +1,1 @@
+"""SiLU of the first half of each row times the second half."""
