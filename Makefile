@@ -62,7 +62,7 @@ bench-trust: $(VENV)/.dev  ## false keeps, power, coverage and time on simulated
 	$(BIN)/python benchmarks/trust.py
 
 bench-engine-trust: $(VENV)/.dev  ## A/A campaigns and rechecked claims on the real engine; hours
-	$(BIN)/python benchmarks/engine_trust.py --placebo --budget 2m
+	$(BIN)/python benchmarks/engine_trust.py --placebo
 	$(BIN)/python benchmarks/engine_trust.py
 	$(BIN)/python benchmarks/engine_trust.py --burn
 
