@@ -12,10 +12,11 @@ NEEDED: dict[str, dict[str, Any]] = {
     "command": {"launch": {"command": "run ${port}"}, "accuracy": {"kind": "logprobs"}},
     "vllm": {"model": "/models/some"},
 }
+GIVEN: dict[str, dict[str, Any]] = {**NEEDED, "kernel": {"operator": "rms_norm"}}
 
 
 def test_known_targets_are_made_with_their_defaults() -> None:
-    made = [create_target(name, NEEDED.get(name, {})).name for name in target_names()]
+    made = [create_target(name, GIVEN.get(name, {})).name for name in target_names()]
     assert made == target_names()
 
 
