@@ -1,6 +1,8 @@
 """The house's arrows that import-linter cannot see: links, sole users, kernels on their own."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,8 +56,19 @@ def test_heavy_libraries_have_their_sole_users() -> None:
     assert _users("ray") == {"actors/cluster.py", *parts}
     assert all(path.startswith("replay/") for path in _users("duckdb"))
     assert _users("litellm") <= {"actors/model.py"}
-    assert all(
-        path.startswith("arbor/targets/engine/server/")
-        for path in _users("torch")
-        if not path.startswith("kernels/")
+    homes = (
+        "arbor/targets/engine/server/",
+        "arbor/targets/kernel/",
+        "arbor/cli/kernel",
+        "kernels/",
     )
+    assert all(path.startswith(homes) for path in _users("torch"))
+
+
+def test_the_command_line_starts_without_heavy_libraries() -> None:
+    heavy = {"torch", "triton", "ray", "litellm"}
+    words = f"import sys, arbor.cli.main; print(*{heavy} & {{*sys.modules}})"
+    done = subprocess.run(
+        [sys.executable, "-c", words], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.strip() == ""
