@@ -3,7 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from arbor.actors.rebuilding import unmet_requirement
+from arbor.actors.rebuilding import fits
+from arbor.core.rebuilds import parts_of
 from arbor.core.state import CampaignState
 from arbor.core.tree import Action, Status
 from arbor.events.choice import ActionProposed
@@ -71,25 +72,12 @@ def _fitting(state: CampaignState, actions: Sequence[Action]) -> tuple[RebuiltPa
     taken: set[str] = set()
     parts: list[RebuiltPart] = []
     for action in actions:
-        node = tree.node(action.node_id or "")
-        keys = {edit.key for edit in node.edits}
-        if (
-            len(parts) < MAX_PARTS
-            and not keys & taken
-            and any(config.get(edit.key) != edit.value for edit in node.edits)
-            and state.constraints.ban(action.action_id) is None
-            and unmet_requirement(tree.templates[action.template_id], config) is None
-            and state.constraints.blocking(action.template_id, node.edits, config) is None
-        ):
-            part = RebuiltPart(
-                node_id=node.node_id,
-                action_id=action.action_id,
-                template_id=action.template_id,
-                edits=node.edits,
-            )
+        (part,) = parts_of(tree, tree.node(action.node_id or ""))
+        keys = {edit.key for edit in part.edits}
+        if len(parts) < MAX_PARTS and not keys & taken and fits(state, part, config):
             parts.append(part)
             taken |= keys
-            config.update((edit.key, edit.value) for edit in node.edits)
+            config.update((edit.key, edit.value) for edit in part.edits)
     return tuple(parts)
 
 

@@ -22,18 +22,22 @@ def unmet_requirement(template: ActionTemplate, config: dict[str, Scalar]) -> st
     return None
 
 
+def fits(state: CampaignState, part: RebuiltPart, config: dict[str, Scalar]) -> bool:
+    """Return whether a part changes a configuration, and nothing forbids it there."""
+    return (
+        any(config.get(edit.key) != edit.value for edit in part.edits)
+        and state.constraints.ban(part.action_id) is None
+        and unmet_requirement(state.tree.templates[part.template_id], config) is None
+        and state.constraints.blocking(part.template_id, part.edits, config) is None
+    )
+
+
 def holding(state: CampaignState, parts: Sequence[RebuiltPart]) -> tuple[RebuiltPart, ...]:
     """Return the parts that may still be had on the current node, one on top of the other."""
     config = state.tree.config_at(state.tree.current_id)
     found = []
     for part in parts:
-        changes = any(config.get(edit.key) != edit.value for edit in part.edits)
-        if (
-            changes
-            and state.constraints.ban(part.action_id) is None
-            and unmet_requirement(state.tree.templates[part.template_id], config) is None
-            and state.constraints.blocking(part.template_id, part.edits, config) is None
-        ):
+        if fits(state, part, config):
             found.append(part)
             config.update((edit.key, edit.value) for edit in part.edits)
     return tuple(found)
