@@ -85,8 +85,10 @@ def measurements(state: CampaignState, now: datetime) -> Sequence[Event]:
         accuracy = state.measurement_of(node.node_id, "accuracy")
         benchmark = state.measurement_of(node.node_id, "benchmark")
         is_due = accuracy is not None and accuracy.judgement is not None and benchmark is None
+        if not is_due:
+            return ()
         left_s = state.budget.remaining_s(now) - state.final_claim_s()
-        return (request(state, "benchmark", node, left_s=left_s),) if is_due else ()
+        return (request(state, "benchmark", node, left_s=left_s),)
     ready = [n for n in state.tree.in_flight() if n.status is Status.READY]
     if state.noise is None or not ready or is_profile_due(state):
         return ()
