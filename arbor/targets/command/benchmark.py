@@ -14,8 +14,8 @@ from arbor.targets.command.prompts import requests_of
 from arbor.targets.hardware import usable_cores
 from arbor.targets.load_window import RequestLoad, observe, play
 from arbor.targets.processor_clock import ProcessorClock
+from arbor.targets.prometheus import growth, read_counters
 from arbor.targets.server_log import LogMark
-from arbor.targets.vllm.metrics import growth, read_counters
 
 
 def measure_window(

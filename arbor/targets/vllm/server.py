@@ -8,10 +8,10 @@ from pathlib import Path
 from arbor.events.types import Scalar
 from arbor.targets.child import ChildProcess
 from arbor.targets.http_server import HttpServer
+from arbor.targets.prometheus import read_counters
 from arbor.targets.vllm.catalog import load_catalog
 from arbor.targets.vllm.installation import Installation
 from arbor.targets.vllm.log_proof import log_proofs
-from arbor.targets.vllm.metrics import read_counters
 from arbor.targets.vllm.start_log import StartLog, read_start_log
 
 _READY_S = 5.0

@@ -8,7 +8,7 @@ from arbor.events.types import Counter, Scalar, WindowSample
 from arbor.targets.hardware.reading import Reader
 from arbor.targets.hardware.telemetry import Telemetry
 from arbor.targets.load_window import RequestLoad, observe
-from arbor.targets.vllm.metrics import (
+from arbor.targets.prometheus import (
     FINISHED,
     LATENCY,
     OUTPUT_TOKENS,

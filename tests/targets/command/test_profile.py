@@ -9,7 +9,7 @@ import pytest
 
 from arbor.events.types import Edit
 from arbor.targets.base import ServerFailedError
-from arbor.targets.vllm.metrics import read_counters
+from arbor.targets.prometheus import read_counters
 from tests.contracts.target import Bench
 from tests.targets.command.small import small_target
 from tests.targets.profiles.traces import GEMM, kernel

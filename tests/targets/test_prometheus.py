@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arbor.targets.vllm.metrics import FINISHED, growth, mean_ms, read_counters, whole
+from arbor.targets.prometheus import FINISHED, growth, mean_ms, read_counters, whole
 
 PAGE = """# HELP vllm:request_success_total Count of successfully processed requests.
 # TYPE vllm:request_success_total counter
