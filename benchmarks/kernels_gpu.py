@@ -10,6 +10,7 @@ pyyaml, psutil and, for the TPE search, optuna; no network.
 import argparse
 import json
 import math
+import os
 import platform
 import subprocess
 import sys
@@ -23,6 +24,9 @@ ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
     # a bare checkout is enough
     sys.path.insert(0, str(ROOT))
+
+# a compiler in threads of its own would be found beside the next candidate, and blamed on it
+os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
 
 import torch  # noqa: E402 - the path comes first
 import triton  # noqa: E402
@@ -151,7 +155,7 @@ def tuned_cases() -> Iterator[tuple[Operator, str, Shape]]:
     """Yield what is tuned: the memory-bound operators and the product first."""
     for name in operator_names():
         operator = create_operator(name)
-        for shape in operator.shipped_shapes:
+        for shape in (*operator.shipped_shapes, *operator.tuned_shapes):
             yield operator, TUNED_DTYPE, shape
         if name == "matmul":
             for shape in FP8_SHAPES:

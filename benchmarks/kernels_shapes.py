@@ -15,7 +15,8 @@ def drawn_shapes(operator: Operator, seed: int) -> list[Shape]:
     shapes: list[Shape] = []
     while len(shapes) < NUM_TEST_SHAPES.get(operator.name, NUM_TEST_SHAPES_ELSE):
         shape = _drawn(operator.name, stream)
-        if shape not in operator.shipped_shapes and shape not in shapes:
+        known = (*operator.shipped_shapes, *operator.tuned_shapes, *shapes)
+        if shape not in known:
             shapes.append(shape)
     return shapes
 

@@ -76,6 +76,8 @@ class Operator(ABC):
     """Small and ragged: what the interpreter can check."""
     shipped_shapes: ClassVar[tuple[Shape, ...]]
     """Typical of inference: what is compiled ahead, tuned and timed."""
+    tuned_shapes: ClassVar[tuple[Shape, ...]] = ()
+    """Between those: tuned on a device as well, since the nearest tuned shape decides there."""
 
     def interpreted_dtypes(self) -> tuple[str, ...]:
         """Return the dtypes that Triton's interpreter can check."""

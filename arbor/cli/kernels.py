@@ -165,7 +165,8 @@ def tune(
         from arbor.cli.kernel_runs import tune_shapes  # noqa: PLC0415 - needs torch
 
         operator = _operator(name)
-        chosen = parse_shapes(shapes or [], operator) or operator.shipped_shapes
+        typical = (*operator.shipped_shapes, *operator.tuned_shapes)
+        chosen = parse_shapes(shapes or [], operator) or typical
         if not tune_shapes(
             operator,
             chosen,

@@ -15,10 +15,10 @@ from arbor.kernels.harness.problem import OperatorProblem
 class LibraryProblem(OperatorProblem):
     """An operator's problem for which PyTorch is allowed; its roundings are PyTorch's choice."""
 
-    def forbidden(self, used: frozenset[str]) -> frozenset[str]:
-        """Return nothing."""
-        del used
-        return frozenset()
+    @property
+    def may_use_pytorch(self) -> bool:
+        """Return True: PyTorch is the rival."""
+        return True
 
     def tolerance(self, result: torch.Tensor, inputs: Tensors) -> float:
         """Return a bound for several roundings, since eager PyTorch stores every step."""

@@ -25,6 +25,15 @@ class Problem(Protocol):
         """Return where inputs and outputs lie."""
         ...
 
+    @property
+    def may_use_pytorch(self) -> bool:
+        """Return True for rivals, whose operators and threads are not watched.
+
+        ``torch.compile`` does not compile a function that is first called under a watch, and runs
+        it eagerly from then on; and it leaves threads of its own behind.
+        """
+        ...
+
     def forbidden(self, used: frozenset[str]) -> frozenset[str]:
         """Return which of the computing PyTorch operators that were used are not allowed."""
         ...
@@ -81,6 +90,11 @@ class OperatorProblem:
         """Return operator, dtype and sizes."""
         sizes = ",".join(f"{name}={size}" for name, size in self.shape.items())
         return f"{self.operator.name} {self.dtype} {sizes}"
+
+    @property
+    def may_use_pytorch(self) -> bool:
+        """Return False: a kernel is under test."""
+        return False
 
     def forbidden(self, used: frozenset[str]) -> frozenset[str]:
         """Return all but the operator's own."""

@@ -6,6 +6,8 @@ import torch
 
 ROW_FACTOR = 4.0
 """A single row may be this many times worse than the bound of the whole."""
+_TIE_SLACK = 2.0**-10
+"""Float32 arithmetic can move a value across the middle of two steps by this part of a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,9 @@ class RelativeError:
 def relative_error(out: torch.Tensor, expected: torch.Tensor) -> RelativeError:
     """Return the distance of a result from the oracle.
 
-    Elements that are not finite must be the same ones in both, and count as exact then.
+    Elements that are not finite must be the same ones in both, and count as exact then. So does
+    what lies within half of the smallest step of the result's format: fp16 has no more digits for
+    probabilities over a large vocabulary, and the right result rounded differs by as much.
 
     Args:
         out: result, of any floating dtype.
@@ -39,6 +43,7 @@ def relative_error(out: torch.Tensor, expected: torch.Tensor) -> RelativeError:
     wide = out.double()
     is_same = (wide == expected) | (wide.isnan() & expected.isnan())
     difference = torch.where(is_same, 0.0, wide - expected)
+    difference = torch.where(difference.abs() <= _half_step(out.dtype), 0.0, difference)
     reference = torch.where(expected.isfinite(), expected, 0.0)
     difference, reference = _as_rows(difference), _as_rows(reference)
     row_errors, row_norms = difference.norm(dim=1), reference.norm(dim=1)
@@ -49,6 +54,12 @@ def relative_error(out: torch.Tensor, expected: torch.Tensor) -> RelativeError:
     whole = float(row_errors.norm()) / scale
     worst = float((row_errors / row_norms.clamp(min=floor)).max()) if len(row_errors) else 0.0
     return RelativeError(_or_infinite(whole), _or_infinite(worst))
+
+
+def _half_step(dtype: torch.dtype) -> float:
+    """Return half of the distance between the smallest numbers of a format."""
+    limits = torch.finfo(dtype)
+    return limits.tiny * limits.eps / 2 * (1 + _TIE_SLACK)
 
 
 def _as_rows(tensor: torch.Tensor) -> torch.Tensor:

@@ -41,6 +41,10 @@ class Softmax(Operator):
         for width, rows in ((1024, (64, 16384)), (4096, (64, 16384)), (151_936, (1, 64, 512)))
         for num_rows in rows
     )
+    # odd widths: rows that begin at any address are loaded in small pieces
+    tuned_shapes = tuple(
+        {"num_rows": 8192, "width": width} for width in (1023, 1531, 2047, 3071, 4095, 6143, 8191)
+    )
 
     def inputs(
         self, shape: Shape, dtype: str, draw: Draw, architecture: Architecture

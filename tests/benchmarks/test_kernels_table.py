@@ -65,6 +65,8 @@ def test_ours_is_the_mean_and_must_be_right_both_times() -> None:
     assert speedup(LINES[4]) == pytest.approx(1.5)
     assert time_us(LINES[5], "ours") is None
     assert speedup(LINES[5]) is None
+    refused = bench("softmax", ROWS, ours=1.0, ours_again=1.0, eager=2.0, compiled=None)
+    assert speedup(refused) is None
 
 
 def test_goals_are_stated_with_what_was_reached() -> None:

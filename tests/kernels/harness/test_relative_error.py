@@ -37,3 +37,15 @@ def test_zeros_have_no_scale_of_their_own() -> None:
     zeros = torch.zeros(3, dtype=torch.float64)
     assert relative_error(zeros, zeros).whole == 0.0
     assert relative_error(zeros + 1, zeros).exceeds(0.1)
+
+
+def test_half_of_the_smallest_step_of_the_format_is_no_error() -> None:
+    step = 2.0**-24
+    expected = torch.tensor([[6.3, 0.49, 1.0]], dtype=torch.float64) * step
+    rounded = expected.half()
+    assert relative_error(rounded, expected).whole == 0.0
+    off_by_one = rounded + torch.tensor([[step, 0.0, 0.0]], dtype=torch.float16)
+    assert relative_error(off_by_one, expected).exceeds(1e-2)
+    zeros = torch.zeros_like(rounded)
+    assert relative_error(zeros, expected).exceeds(0.5)
+    assert relative_error(expected.float() * 1.01, expected).whole == pytest.approx(0.01, rel=1e-3)

@@ -1,0 +1,34 @@
+"""PyTorch as a rival runs as its users run it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the kernels extra is not installed")
+
+from arbor.kernels.architectures import architecture
+from arbor.kernels.harness.examining import examine
+from arbor.kernels.harness.library import LibraryCandidate, library_problem
+from arbor.kernels.harness.watching import Tripwire
+from arbor.kernels.silu_and_mul.operator import SiluAndMul
+
+
+def test_a_compiled_rival_is_compiled_although_it_is_examined_first() -> None:
+    graphs: list[str] = []
+
+    def backend(graph: Any, inputs: Sequence[Any]) -> Callable[..., Any]:
+        del inputs
+        graphs.append(graph.code)
+        run: Callable[..., Any] = graph.forward
+        return run
+
+    operator = SiluAndMul()
+    shape = {"num_rows": 5, "width": 64}
+    problem = library_problem(operator, shape, "fp32", torch.device("cpu"), architecture("sm_90"))
+    torch.compiler.reset()
+    compiled = torch.compile(operator.library, dynamic=False, backend=backend)
+    verdict = examine(LibraryCandidate(compiled), problem, [1, 2], Tripwire())
+    assert verdict.refusals == ()
+    assert len(graphs) == 1
+    assert "silu" in graphs[0]
