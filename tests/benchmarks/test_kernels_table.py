@@ -72,7 +72,7 @@ def test_ours_is_the_mean_and_must_be_right_both_times() -> None:
 def test_goals_are_stated_with_what_was_reached() -> None:
     text = "\n".join(goals(LINES, 4e12))
     assert "| 91% at the worst, 91% in the mean of 1 |" in text
-    assert "| 1.50x |" in text
+    assert "| 1.50x of 1 |" in text
     assert "at 8192^3 | 0.90x |" in text
     assert "1 of 2 searches; worst 10.0%, at most 15% tried" in text
 
