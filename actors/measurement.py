@@ -110,6 +110,10 @@ class Measurement(Comparison):
         plan = self._plan()
         with self._lease(exclusive=False):
             with self._on_incumbent():
+                if self._place.has_quick_starts():
+                    # The server that was kept was chosen for its speed, the luck of its start
+                    # included; beside it, what changes nothing looks slower.
+                    self._arms.drop(self._incumbent)
                 self._arms.get(self._incumbent)
             self._arms.get(self._commit)
         guards: tuple[GuardEffect, ...] = ()

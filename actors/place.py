@@ -69,6 +69,10 @@ class Place:
         with self._run(commit, user, start) as server:
             yield server
 
+    def has_quick_starts(self) -> bool:
+        """Return whether a target starts servers from what it has prepared, which costs little."""
+        return isinstance(self.target, QuickTarget)
+
     def has_smoke_test(self) -> bool:
         """Return whether a specialist starts what it proposes though nothing is to be chosen."""
         return not isinstance(self.target, ScreeningTarget) or self.target.has_smoke_test()

@@ -261,6 +261,14 @@ def test_a_trial_may_start_from_what_is_prepared(tmp_path: Path) -> None:
     assert lab.simulation.target.num_quick_starts == 2
 
 
+def test_a_server_that_stayed_up_since_it_was_chosen_is_started_anew(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    lab.ask("benchmark")
+    lab.ask("benchmark")
+    lab.answer()
+    assert [len(lab.events(BenchmarkMeasured)), lab.simulation.target.num_quick_starts] == [2, 3]
+
+
 def test_pairs_under_unequal_load_are_measured_again(tmp_path: Path) -> None:
     noise = Noise(outlier_ratio=0.25, outlier_log_loss=1.0)
     lab = Lab(tmp_path, noise=noise)
