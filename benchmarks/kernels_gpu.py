@@ -155,7 +155,7 @@ def tuned_cases() -> Iterator[tuple[Operator, str, Shape]]:
     """Yield what is tuned: the memory-bound operators and the product first."""
     for name in operator_names():
         operator = create_operator(name)
-        for shape in (*operator.shipped_shapes, *operator.tuned_shapes):
+        for shape in operator.tuned_shapes():
             yield operator, TUNED_DTYPE, shape
         if name == "matmul":
             for shape in FP8_SHAPES:

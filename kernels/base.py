@@ -76,8 +76,12 @@ class Operator(ABC):
     """Small and ragged: what the interpreter can check."""
     shipped_shapes: ClassVar[tuple[Shape, ...]]
     """Typical of inference: what is compiled ahead, tuned and timed."""
-    tuned_shapes: ClassVar[tuple[Shape, ...]] = ()
+    between_shapes: ClassVar[tuple[Shape, ...]] = ()
     """Between those: tuned on a device as well, since the nearest tuned shape decides there."""
+
+    def tuned_shapes(self) -> tuple[Shape, ...]:
+        """Return what is tuned on a device: typical shapes, and those between them."""
+        return (*self.shipped_shapes, *self.between_shapes)
 
     def interpreted_dtypes(self) -> tuple[str, ...]:
         """Return the dtypes that Triton's interpreter can check."""

@@ -165,8 +165,7 @@ def tune(
         from arbor.cli.kernel_runs import tune_shapes  # noqa: PLC0415 - needs torch
 
         operator = _operator(name)
-        typical = (*operator.shipped_shapes, *operator.tuned_shapes)
-        chosen = parse_shapes(shapes or [], operator) or typical
+        chosen = parse_shapes(shapes or [], operator) or operator.tuned_shapes()
         if not tune_shapes(
             operator,
             chosen,

@@ -35,15 +35,16 @@ def relative_error(out: torch.Tensor, expected: torch.Tensor) -> RelativeError:
     probabilities over a large vocabulary, and the right result rounded differs by as much.
 
     Args:
-        out: result, of any floating dtype.
+        out: result, of any floating dtype or of whole numbers.
         expected: float64, of the same shape.
     """
     if out.shape != expected.shape:
         return RelativeError(float("inf"), float("inf"))
     wide = out.double()
-    is_same = (wide == expected) | (wide.isnan() & expected.isnan())
-    difference = torch.where(is_same, 0.0, wide - expected)
-    difference = torch.where(difference.abs() <= _half_step(out.dtype), 0.0, difference)
+    difference = wide - expected
+    is_exact = (wide == expected) | (wide.isnan() & expected.isnan())
+    is_exact |= difference.abs() <= _half_step(out.dtype)
+    difference = torch.where(is_exact, 0.0, difference)
     reference = torch.where(expected.isfinite(), expected, 0.0)
     difference, reference = _as_rows(difference), _as_rows(reference)
     row_errors, row_norms = difference.norm(dim=1), reference.norm(dim=1)
@@ -57,7 +58,9 @@ def relative_error(out: torch.Tensor, expected: torch.Tensor) -> RelativeError:
 
 
 def _half_step(dtype: torch.dtype) -> float:
-    """Return half of the distance between the smallest numbers of a format."""
+    """Return half of the distance between the smallest numbers of a format; 0 of whole numbers."""
+    if not dtype.is_floating_point:
+        return 0.0
     limits = torch.finfo(dtype)
     return limits.tiny * limits.eps / 2 * (1 + _TIE_SLACK)
 

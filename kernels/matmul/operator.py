@@ -48,7 +48,7 @@ class Matmul(Operator):
         {"m": 4096, "n": 4096, "k": 4096},
         {"m": 8192, "n": 8192, "k": 8192},
     )
-    tuned_shapes = tuple({"m": m, "n": n, "k": k} for n, k in _SKINNY for m in (32, 64))
+    between_shapes = tuple({"m": m, "n": n, "k": k} for n, k in _SKINNY for m in (32, 64))
 
     def inputs(
         self, shape: Shape, dtype: str, draw: Draw, architecture: Architecture

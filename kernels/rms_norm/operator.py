@@ -44,7 +44,7 @@ class RmsNorm(Operator):
         for num_rows in (1, 64, 4096, 16384)
     )
     # no powers of two: a block that holds a whole row would be partly empty
-    tuned_shapes = tuple(
+    between_shapes = tuple(
         {"num_rows": num_rows, "width": width}
         for width in (2816, 3072, 5120, 7168)
         for num_rows in (4096, 16384)

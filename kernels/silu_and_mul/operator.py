@@ -40,7 +40,7 @@ class SiluAndMul(Operator):
         for width in (2816, 14336)
         for num_rows in (1, 64, 4096, 16384)
     )
-    tuned_shapes = tuple(
+    between_shapes = tuple(
         {"num_rows": num_rows, "width": width}
         for width in (3072, 5120, 7168)
         for num_rows in (4096, 16384)

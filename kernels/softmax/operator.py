@@ -42,7 +42,7 @@ class Softmax(Operator):
         for num_rows in rows
     )
     # odd widths: rows that begin at any address are loaded in small pieces
-    tuned_shapes = tuple(
+    between_shapes = tuple(
         {"num_rows": 8192, "width": width} for width in (1023, 1531, 2047, 3071, 4095, 6143, 8191)
     )
 

@@ -49,3 +49,9 @@ def test_half_of_the_smallest_step_of_the_format_is_no_error() -> None:
     zeros = torch.zeros_like(rounded)
     assert relative_error(zeros, expected).exceeds(0.5)
     assert relative_error(expected.float() * 1.01, expected).whole == pytest.approx(0.01, rel=1e-3)
+
+
+def test_whole_numbers_are_compared_as_they_are() -> None:
+    indices = torch.tensor([[3, 0, 7]])
+    assert relative_error(indices, indices.clone()).whole == 0.0
+    assert relative_error(indices + 1, indices).exceeds(0.1)
