@@ -10,7 +10,6 @@ pyyaml, psutil and, for the TPE search, optuna; no network.
 import argparse
 import json
 import math
-import os
 import platform
 import subprocess
 import sys
@@ -25,16 +24,13 @@ if str(ROOT) not in sys.path:
     # a bare checkout is enough
     sys.path.insert(0, str(ROOT))
 
-# a compiler in threads of its own would be found beside the next candidate, and blamed on it
-os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
-
 import torch  # noqa: E402 - the path comes first
 import triton  # noqa: E402
 
 from arbor.kernels.architectures import Architecture, local_architecture  # noqa: E402
 from arbor.kernels.base import Operator, Shape  # noqa: E402
 from arbor.kernels.checking import check_operator  # noqa: E402
-from arbor.kernels.harness.library import LibraryCandidate, library_problem  # noqa: E402
+from arbor.kernels.harness.library import LibraryCandidate, compiled, library_problem  # noqa: E402
 from arbor.kernels.harness.roofline import measured_copy_bytes_per_s  # noqa: E402
 from arbor.kernels.registry import create_operator, operator_names  # noqa: E402
 from arbor.kernels.tuned import TunedConfigs, TunedShape, write_tuned  # noqa: E402
@@ -276,8 +272,7 @@ def _benched(operator: Operator, dtype: str, shape: Shape, context: Context) -> 
     problem = library_problem(operator, shape, dtype, torch.device("cuda"), context.architecture)
     rivals: dict[str, Callable[..., Any]] = {"eager": operator.library}
     if not operator.library_waits:
-        torch.compiler.reset()
-        rivals["compiled"] = torch.compile(operator.library, dynamic=False)
+        rivals["compiled"] = compiled(operator.library)
     for label, function in rivals.items():
         rival = LibraryCandidate(function, operator.library_waits)
         measured[label] = context.bench.measured(rival, problem, {})

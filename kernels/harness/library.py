@@ -44,6 +44,19 @@ class LibraryCandidate:
         return results
 
 
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function under ``torch.compile``, for fixed sizes and from a clean state.
+
+    The compiler has no workers of its own: their threads start at any time, would be found beside
+    the next candidate and blamed on it.
+    """
+    import torch._inductor.config as inductor  # noqa: PLC0415 - takes a second to import
+
+    inductor.compile_threads = 1
+    torch.compiler.reset()
+    return torch.compile(function, dynamic=False)
+
+
 def library_problem(
     operator: Operator, shape: Shape, dtype: str, device: torch.device, architecture: Architecture
 ) -> LibraryProblem:

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import torch
-
 from arbor.kernels.checking import compute_device
+from arbor.kernels.harness.library import compiled
 from arbor.kernels.tasks.fast_p import TaskOutcome
 from arbor.kernels.tasks.problem import ModelCandidate, task_candidate, task_problem
 from arbor.targets.kernel.measuring import Bench
@@ -36,9 +35,8 @@ def task_outcomes(
             eager = bench.measured(ModelCandidate(problem.model), open_problem, {})
             compiled_us = None
             if device.type == "cuda":
-                torch.compiler.reset()
-                model = torch.compile(problem.model, dynamic=False)
-                compiled_us = bench.measured(ModelCandidate(model), open_problem, {}).median_us
+                rival = ModelCandidate(compiled(problem.model))
+                compiled_us = bench.measured(rival, open_problem, {}).median_us
             yield TaskOutcome(
                 task.stem, shrink, ours.median_us, eager.median_us, compiled_us, ours.problem
             )

@@ -8,6 +8,7 @@ from arbor.events.errors import InvalidInputError
 from arbor.events.types import Scalar
 from arbor.kernels.architectures import local_architecture
 from arbor.kernels.checking import compute_device
+from arbor.kernels.harness.library import compiled
 from arbor.kernels.harness.problem import Candidate, OperatorCandidate, OperatorProblem, Problem
 from arbor.kernels.registry import create_operator
 from arbor.kernels.tasks.problem import ModelCandidate, TaskProblem, task_candidate, task_problem
@@ -99,15 +100,13 @@ def _task_parts(
                 worktree / CANDIDATE_FILE, options.task, shrink, compute_device()
             )
         else:
-            candidate, problem = _rival(problem, compiled=mode == "compiled")
+            candidate, problem = _rival(problem, is_compiled=mode == "compiled")
         parts.append(Part(f"shrink_{shrink}", problem, candidate, mode != "eager"))
     return parts
 
 
-def _rival(problem: TaskProblem, *, compiled: bool) -> tuple[ModelCandidate, TaskProblem]:
-    import torch  # noqa: PLC0415 - the compiler takes seconds to import
-
-    model = torch.compile(problem.model, dynamic=False) if compiled else problem.model
+def _rival(problem: TaskProblem, *, is_compiled: bool) -> tuple[ModelCandidate, TaskProblem]:
+    model = compiled(problem.model) if is_compiled else problem.model
     allowed = TaskProblem(
         problem.name, problem.model, problem.draw, problem.device, may_use_pytorch=True
     )
