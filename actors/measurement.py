@@ -46,7 +46,8 @@ class Measurement(Comparison):
             "soak": self._soak,
         }[self._asked.purpose]
         # The incumbent stays up beside the candidate: an accuracy check needs no baseline server
-        # once the reference is taken, and the parent is what the benchmark compares with next.
+        # once the reference is taken, and the parent is what the benchmark compares with next,
+        # unless it starts anew there.
         is_compared = self._asked.purpose != "accuracy"
         # A claim is about servers that were started afresh, and the calibration is its yardstick.
         self._arms.is_quick = self._asked.purpose not in {"noise", "revalidation", "soak"}
