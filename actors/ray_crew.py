@@ -11,6 +11,7 @@ from ray.exceptions import RayError
 from ray.util.placement_group import PlacementGroup, remove_placement_group
 
 from arbor.actors import ray_nodes
+from arbor.actors.bench import Bench
 from arbor.actors.crew import DispatchBoard
 from arbor.actors.journal import Journal
 from arbor.actors.ray_environment import is_cluster_named
@@ -205,7 +206,10 @@ class Crew:
         if self._has_bench_seat:
             return
         if had_seat:
-            journal.append(_health("the bench has lost its seat and waits for another", ok=False))
+            # Specialists that wait for its leases may sit where it could go, and would never leave.
+            detail = "the bench has lost its seat and waits for another"
+            freed = journal.state.leases.given_up_by(Bench.name)
+            journal.append(_health(detail, ok=False), *freed)
         self._keep_idle(lambda hand: hand.group is None)
 
     def _look_at_specialists(self, board: DispatchBoard, journal: Journal) -> None:

@@ -70,9 +70,9 @@ class LeaseTable:
                 pass
 
     def _void(self, actor: str) -> None:
-        for table in (self.held, self.waiting):
-            for lease in [v for v in table.values() if v.holder == actor]:
-                del table[lease.lease_id]
+        for lease in self.of(actor):
+            self.held.pop(lease.lease_id, None)
+            self.waiting.pop(lease.lease_id, None)
 
     def can_take(
         self, lease_id: str, host: str, *, exclusive: bool, devices: Collection[str] = ()
@@ -108,6 +108,15 @@ class LeaseTable:
         """Return whether somebody other than their holder waits for devices."""
         wanted = frozenset(devices)
         return any(v.holder != holder and wanted & {*v.devices} for v in self.waiting.values())
+
+    def of(self, actor: str) -> tuple[Lease, ...]:
+        """Return what an actor holds and waits for."""
+        both = (*self.held.values(), *self.waiting.values())
+        return tuple(lease for lease in both if lease.holder == actor)
+
+    def given_up_by(self, actor: str) -> tuple[LeaseReleased, ...]:
+        """Return what gives up all that an actor holds and waits for, when it cannot itself."""
+        return tuple(LeaseReleased(lease_id=v.lease_id, host=v.host) for v in self.of(actor))
 
     def holds(self, actor: str, devices: Collection[str]) -> bool:
         """Return whether an actor holds all of some devices."""

@@ -127,8 +127,12 @@ class _Known:
 
     def _unbegun(self, recorded: Recorded) -> str | None:
         match recorded.event:
-            case LeaseReleased() as event if self._leases.get(event.lease_id) != recorded.actor:
+            case LeaseReleased() as event:
                 holder = self._leases.get(event.lease_id)
+                # The driver gives up what the bench of a lost node held.
+                is_lost = (recorded.actor, holder) == ("supervisor", "bench")
+                if holder == recorded.actor or is_lost:
+                    return None
                 return f"{recorded.actor} released lease {event.lease_id} of {holder}"
             case ConstraintLifted() as event if event.constraint_id not in self._constraints:
                 return f"constraint {event.constraint_id} was lifted and never published"

@@ -86,6 +86,15 @@ def test_leases_and_constraints_that_nobody_made(history: Events) -> None:
     fails("references", lifted, position, "never published")
 
 
+def test_the_driver_may_give_up_what_a_lost_bench_held_and_nobody_else(history: Events) -> None:
+    of = {r.position: r.actor for r in history if isinstance(r.event, LeaseReleased)}
+    position = next(place for place, actor in of.items() if actor == "bench")
+    assert rule_on("references", by(history, position, "supervisor")).is_sound
+    fails("references", by(history, position, "critic"), position, "of bench")
+    other = next(place for place, actor in of.items() if actor != "bench")
+    fails("references", by(history, other, "supervisor"), other, f"of {of[other]}")
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
