@@ -3,13 +3,31 @@
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import ExitStack
+from typing import NamedTuple
 
 from arbor.actors.place import Place
-from arbor.events.types import Load, WindowSample
-from arbor.targets.base import STANDARD_LOAD, CrowdedTarget, Server
+from arbor.events.types import Load, Objective, WindowSample
+from arbor.targets.base import (
+    STANDARD_LOAD,
+    ArmPlan,
+    ArmWindows,
+    CrowdedTarget,
+    Server,
+    TurnsTarget,
+)
 
 MAX_WINDOW_UNITS = 64
 """Longest window, in units of the target's smallest one."""
+MAX_SLICE_RATIO = 4.0
+"""The slower arm's turns are at most so much longer."""
+
+
+class ArmSeeds(NamedTuple):
+    """Windows of one arm: commit and slot of its server, and the windows' seeds."""
+
+    commit: str
+    slot: str
+    seeds: Sequence[int]
 
 
 class Arms:
@@ -79,8 +97,7 @@ class Arms:
         server = self.get(commit, slot)
         sample = self._place.target.benchmark(server, seed, num_requests, load)
         if load == STANDARD_LOAD:
-            unit = self._place.target.default_num_requests()
-            self._unit_s[commit] = sample.duration_s * unit / num_requests
+            self._learn(commit, sample, num_requests)
         return sample
 
     def windows(
@@ -99,6 +116,72 @@ class Arms:
         return [
             self.window(commit, slot, seed, num_requests, load) for seed in seeds for load in loads
         ]
+
+    def can_take_turns(self, objective: Objective) -> bool:
+        """Return whether both arms of a pair can be played at once, in turns of milliseconds.
+
+        A sweep plays several loads, and energy cannot be told apart.
+        """
+        is_possible = self._limit > 1 and isinstance(self._place.target, TurnsTarget)
+        return is_possible and objective.metric not in {"hypervolume", "tokens_per_joule"}
+
+    def in_turns(
+        self,
+        candidate: ArmSeeds,
+        incumbent: ArmSeeds,
+        num_requests: int,
+        slice_s: float,
+        *,
+        is_candidate_first: bool,
+        load: Load = STANDARD_LOAD,
+    ) -> tuple[ArmWindows, ArmWindows]:
+        """Play both arms of a pair in turns; servers that do not run are started.
+
+        The turns of the slower arm are longer, so that both end together as far as is known.
+
+        Args:
+            candidate: its windows.
+            incumbent: its windows.
+            num_requests: requests of a window.
+            slice_s: the shorter turn.
+            is_candidate_first: the candidate has the first turn.
+            load: what is played.
+
+        Returns:
+            The candidate's windows and the incumbent's.
+
+        Raises:
+            TypeError: the target cannot.
+            ServerFailedError: a server did not start; what fails later is in the result.
+        """
+        target = self._place.target
+        if not isinstance(target, TurnsTarget):
+            raise TypeError(f"target {target.name} cannot play servers in turns")
+        own, other = self._arm_plans((candidate, incumbent), slice_s)
+        if is_candidate_first:
+            ours, theirs = target.benchmark_in_turns((own, other), num_requests, load)
+        else:
+            theirs, ours = target.benchmark_in_turns((other, own), num_requests, load)
+        for arm, windows in ((candidate, ours), (incumbent, theirs)):
+            if load == STANDARD_LOAD and windows.exception() is None:
+                self._learn(arm.commit, windows.result()[-1], num_requests)
+        return ours, theirs
+
+    def _arm_plans(
+        self, arms: tuple[ArmSeeds, ArmSeeds], slice_s: float
+    ) -> tuple[ArmPlan, ArmPlan]:
+        known_s = [self._unit_s.get(arm.commit, 0.0) * len(arm.seeds) for arm in arms]
+        least_s = min(known_s)
+        ratios = [min(each / least_s, MAX_SLICE_RATIO) if least_s else 1.0 for each in known_s]
+        own, other = (
+            ArmPlan(self.get(arm.commit, arm.slot), arm.seeds, slice_s * ratio)
+            for arm, ratio in zip(arms, ratios, strict=True)
+        )
+        return own, other
+
+    def _learn(self, commit: str, sample: WindowSample, num_requests: int) -> None:
+        unit = self._place.target.default_num_requests()
+        self._unit_s[commit] = sample.duration_s * unit / num_requests
 
     def retain(self, *commits: str) -> None:
         """End the servers of all other commits, so that none of these has to make room."""

@@ -12,8 +12,25 @@ from arbor.events.types import Load, Objective, Value, WindowSample
 SEED_STRIDE = 7919
 """Distance of the seeds of adjacent pairs: both arms of a pair share one, no two pairs do."""
 
-Play = Callable[[], Sequence[WindowSample]]
+ArmPlay = Callable[[], Sequence[WindowSample]]
 """Plays one arm's windows: one or more of equal work, or one for every concurrency of a sweep."""
+Play = Callable[[bool], tuple[Sequence[WindowSample], Sequence[WindowSample]]]
+"""Plays both arms, the candidate first when told so; returns the candidate's windows first."""
+
+
+def one_by_one(candidate: ArmPlay, incumbent: ArmPlay) -> Play:
+    """Return how whole windows are played, those of one arm after those of the other."""
+
+    def play(
+        is_candidate_first: bool,
+    ) -> tuple[Sequence[WindowSample], Sequence[WindowSample]]:
+        if is_candidate_first:
+            ours, theirs = candidate(), incumbent()
+        else:
+            theirs, ours = incumbent(), candidate()
+        return ours, theirs
+
+    return play
 
 
 class PlayedPair(Value):
@@ -48,8 +65,7 @@ def loads_of(objective: Objective, load: Load) -> list[Load]:
 def play_pair(
     number: int,
     start: int,
-    candidate: Play,
-    incumbent: Play,
+    play: Play,
     *,
     objective: Objective,
     num_devices: int,
@@ -60,8 +76,7 @@ def play_pair(
     Args:
         number: number of the pair, from 1.
         start: number of the server start of each arm.
-        candidate: plays the candidate's windows.
-        incumbent: plays the incumbent's windows.
+        play: plays both arms.
         objective: what a window is worth.
         num_devices: accelerators of the stack.
         max_foreign_cpu_difference: foreign load of the arms may differ by this share of the
@@ -71,10 +86,7 @@ def play_pair(
         ServerFailedError: a server failed.
     """
     is_candidate_first = number % 2 == 1
-    if is_candidate_first:
-        ours, theirs = candidate(), incumbent()
-    else:
-        theirs, ours = incumbent(), candidate()
+    ours, theirs = play(is_candidate_first)
     flaw = load_flaw(ours, theirs, max_foreign_cpu_difference)
     own_value, other_value = (
         objective_value(windows, objective, num_devices) for windows in (ours, theirs)

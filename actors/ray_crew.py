@@ -206,7 +206,7 @@ class Crew:
         if self._has_bench_seat:
             return
         if had_seat:
-            # Specialists that wait for its leases may sit where it could go, and would never leave.
+            # Specialists that wait for its leases may sit where it could go, and never leave.
             detail = "the bench has lost its seat and waits for another"
             freed = journal.state.leases.given_up_by(Bench.name)
             journal.append(_health(detail, ok=False), *freed)

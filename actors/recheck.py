@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import exp
 
-from arbor.actors.arms import Arms
-from arbor.actors.pairs import SEED_STRIDE, PlayedPair, loads_of, planned, play_pair
+from arbor.actors.arms import Arms, ArmSeeds
+from arbor.actors.pairs import SEED_STRIDE, PlayedPair, loads_of, one_by_one, planned, play_pair
 from arbor.actors.place import Place
 from arbor.core.accuracy import Gate, violations
 from arbor.core.claims import Claim
@@ -16,7 +16,7 @@ from arbor.core.measure.planning import windows_of_candidate
 from arbor.core.seeds import fresh_seeds
 from arbor.events.errors import BusyError
 from arbor.events.settings import Settings
-from arbor.events.types import AccuracySample, Effect, Hardware, Value
+from arbor.events.types import AccuracySample, Effect, Hardware, Value, WindowSample
 from arbor.targets.base import STANDARD_LOAD, ServerFailedError
 from arbor.targets.workspace import Workspace
 
@@ -197,11 +197,28 @@ class Recheck:
         own_seeds = [seed, *(next(self._seeds) for _ in range(repeats - 1))]
 
         num = claim.num_requests
+        own, other = (
+            ArmSeeds(claim.commit, "a", own_seeds),
+            ArmSeeds(claim.incumbent_commit, "b", [seed]),
+        )
+
+        def in_turns(
+            is_candidate_first: bool,
+        ) -> tuple[list[WindowSample], list[WindowSample]]:
+            ours, theirs = self._arms.in_turns(
+                own, other, num, measure.slice_s, is_candidate_first=is_candidate_first
+            )
+            return ours.result(), theirs.result()
+
+        is_in_turns = measure.slice_s > 0 and self._arms.can_take_turns(measure.objective)
+        whole = one_by_one(
+            lambda: self._arms.windows(*own, num, loads),
+            lambda: self._arms.windows(*other, num, loads),
+        )
         pair = play_pair(
             number,
             start,
-            lambda: self._arms.windows(claim.commit, "a", own_seeds, num, loads),
-            lambda: self._arms.windows(claim.incumbent_commit, "b", [seed], num, loads),
+            in_turns if is_in_turns else whole,
             objective=measure.objective,
             num_devices=self._plan.recorded_on.num_devices,
             max_foreign_cpu_difference=measure.max_foreign_cpu_difference,

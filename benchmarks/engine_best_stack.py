@@ -22,13 +22,13 @@ from pathlib import Path
 
 from table import Row, at_least, publish
 
-from arbor.actors.arms import Arms
+from arbor.actors.arms import Arms, ArmSeeds
 from arbor.actors.place import Place
 from arbor.actors.processes import place_for
 from arbor.core.accuracy import Gate, violations
 from arbor.core.layout import CampaignDirectory
 from arbor.core.measure.interval import Series, series_effect
-from arbor.events.settings import GateSettings
+from arbor.events.settings import GateSettings, MeasureSettings
 from arbor.events.types import ActionTemplate, Edit, Parameter
 from arbor.replay.reading import open_campaign
 from arbor.targets.base import ServerFailedError
@@ -39,6 +39,7 @@ BEST = Path(__file__).with_name("engine_best_stack_edits.json")
 """Edits of the best stack found, key to value: what ``--against`` compares with."""
 NUM_PAIRS = 3
 WINDOW_S = 1.0
+SLICE_S = MeasureSettings().slice_s
 MIN_GAIN = 1.005
 NUM_PASSES = 3
 NUM_POINTS = 6
@@ -95,17 +96,20 @@ class Search:
         return self._place.commit(self._root, stack)
 
     def ratio(self, candidate: str, incumbent: str, num_pairs: int) -> list[float]:
-        """Return log ratios of adjacent windows of two commits."""
+        """Return log ratios of windows of two commits that are played in turns."""
         num_requests = self._arms.num_requests(incumbent, WINDOW_S)
         values = []
         for number in range(num_pairs):
             seed = 5_000_011 + self.num_measured * 1009 + number * 7919
-            order = (candidate, incumbent) if number % 2 else (incumbent, candidate)
-            speed = {
-                commit: self._arms.window(commit, "a", seed, num_requests).throughput_tok_s
-                for commit in order
-            }
-            values.append(math.log(speed[candidate] / speed[incumbent]))
+            played = self._arms.in_turns(
+                ArmSeeds(candidate, "a", [seed]),
+                ArmSeeds(incumbent, "a", [seed]),
+                num_requests,
+                SLICE_S,
+                is_candidate_first=number % 2 == 0,
+            )
+            [own], [other] = (windows.result() for windows in played)
+            values.append(math.log(own.throughput_tok_s / other.throughput_tok_s))
         self.num_measured += 1
         return values
 

@@ -67,6 +67,8 @@ class MeasureSettings(Value):
     """Longest series as a share of the budget, where that is more."""
     window_s: float = Field(default=1.2, gt=0)
     """Aimed length of one benchmark window on the incumbent."""
+    slice_s: float = Field(default=0.02, ge=0, le=1)
+    """Turns in which the arms of a pair alternate, where the target can; 0: whole windows."""
     noise_pairs: int = Field(default=3, ge=2)
     """Pairs of identical arms for the calibration of noise."""
     final_starts: int = Field(default=2, ge=1)

@@ -276,6 +276,8 @@ class WindowSample(Value):
     e2e_ms_mean: float | None = None
     """From a request sent to its last token, as the client saw it."""
     server_e2e_ms_mean: float | None = None
+    stopped_ratio: float = Field(default=0.0, ge=0, le=1)
+    """Share of the wall clock in which the server was stopped for the other arm's turns."""
     """From a request read to its last token handed out, as the server saw it."""
     first_tenth_ratio: float | None = None
     """Time until a tenth of the output tokens had arrived, over a tenth of the duration."""

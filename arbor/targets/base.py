@@ -1,9 +1,10 @@
 """What a target is: a stack that can be started from a worktree and measured."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from arbor.core.accuracy import Gate
 from arbor.events.causes import LogLine
@@ -179,6 +180,42 @@ class QuickTarget(Protocol):
 
     def serve_quickly(self, worktree: Path, log_path: Path) -> AbstractContextManager[Server]:
         """Do what ``serve`` does, sooner where that is possible."""
+        ...
+
+
+class ArmPlan(NamedTuple):
+    """One arm of a pair that is played in turns: its windows, one after the other.
+
+    Attributes:
+        server: the arm's.
+        seeds: of its windows.
+        slice_s: seconds of one turn.
+    """
+
+    server: Server
+    seeds: Sequence[int]
+    slice_s: float
+
+
+Windows = list[WindowSample]
+ArmWindows = Future[Windows]
+"""Ended windows of an arm, or the ``ServerFailedError`` of its server."""
+
+
+@runtime_checkable
+class TurnsTarget(Protocol):
+    """A target that can stop a server for milliseconds, to play both arms of a pair at once.
+
+    Neighbours come and go within seconds; in turns of milliseconds both arms see the same ones.
+    """
+
+    def benchmark_in_turns(
+        self, arms: tuple[ArmPlan, ArmPlan], num_requests: int, load: Load = STANDARD_LOAD
+    ) -> tuple[ArmWindows, ArmWindows]:
+        """Play the windows of two servers in turns, the first one's turn first.
+
+        Times of the samples are those in which the server was let run. Returns when both are done.
+        """
         ...
 
 

@@ -16,6 +16,7 @@ from arbor.targets.openai_client import (
 )
 from arbor.targets.processor_clock import ProcessorClock
 from arbor.targets.server_log import LogMark
+from arbor.targets.turns import Timeline, wall
 
 
 class PlannedRequest(StreamedRequest, Protocol):
@@ -51,8 +52,16 @@ class RequestLoad:
     path: str = COMPLETIONS
 
 
-def play(server: HttpServer, phase: str, load: RequestLoad) -> LoadResult:
+def play(
+    server: HttpServer, phase: str, load: RequestLoad, timeline: Timeline = wall
+) -> LoadResult:
     """Play a load; failed requests are a result as long as the server lives.
+
+    Args:
+        server: the server.
+        phase: phase that a failure belongs to.
+        load: what is played.
+        timeline: what counts of the time.
 
     Raises:
         ServerFailedError: the server failed, hung, or completed nothing.
@@ -65,6 +74,7 @@ def play(server: HttpServer, phase: str, load: RequestLoad) -> LoadResult:
             path=load.path,
             concurrency=load.concurrency,
             limit_s=load.request_limit_s,
+            timeline=timeline,
         )
     if result.failed:
         message = f"{result.failed} of {len(load.requests)} requests failed: {result.errors[0]}"
@@ -74,16 +84,28 @@ def play(server: HttpServer, phase: str, load: RequestLoad) -> LoadResult:
     return result
 
 
-def observe(server: HttpServer, load: RequestLoad) -> dict[str, Any]:
+def observe(
+    server: HttpServer,
+    load: RequestLoad,
+    timeline: Timeline = wall,
+    beside: HttpServer | None = None,
+) -> dict[str, Any]:
     """Play a load and return the fields of a ``WindowSample`` that need no server's counters.
+
+    Args:
+        server: the server.
+        load: what is played.
+        timeline: what counts of the time.
+        beside: the server that takes turns with it; energy cannot be told apart then.
 
     Raises:
         ServerFailedError: the server failed, hung, or completed nothing.
     """
     log = LogMark(server.child.log_path)
     machine_before = read_machine_counters()
-    clock = ProcessorClock(server.child)
-    result = play(server, "benchmark", load)
+    others = () if beside is None else (beside.child,)
+    clock = ProcessorClock(server.child, others)
+    result = play(server, "benchmark", load, timeline)
     server_cpu_s, foreign = clock.read()
     machine = read_machine_counters().since(machine_before)
     logged = log.read()
@@ -96,7 +118,8 @@ def observe(server: HttpServer, load: RequestLoad) -> dict[str, Any]:
         "client_cpu_s": result.client_cpu_s,
         "foreign_cpu_ratio": foreign,
         "num_throttlings": machine.num_throttlings,
-        "energy_j": machine.energy_j,
+        "energy_j": machine.energy_j if beside is None else None,
+        "stopped_ratio": result.stopped_ratio,
         "output_digest": _greedy_digest(load, result),
     }
 

@@ -5,12 +5,14 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Protocol
 
 import aiohttp
 import numpy as np
+
+from arbor.targets.turns import Timeline, wall
 
 _TIMEOUT_S = 600.0
 COMPLETIONS = "/v1/completions"
@@ -53,7 +55,7 @@ class LoadResult:
         errors: one line for each distinct failure.
         total_input_tokens: prompt tokens of completed requests as the server counts them.
         total_output_tokens: tokens of completed requests that arrived.
-        duration_s: first request sent to last token received, wall clock.
+        duration_s: first request sent to last token received.
         output_throughput_tok_s: output tokens per second of the duration.
         num_chunks: events with tokens or text.
         is_counted: output tokens are those that arrived, or that the server counted; events stand
@@ -68,6 +70,7 @@ class LoadResult:
         token_digests: SHA-256 of each request's token ids, or of its text where the server sends
             no ids, in the order of the requests; empty if it failed.
         client_cpu_s: CPU seconds of the client's thread.
+        stopped_ratio: share of the wall clock that did not count.
     """
 
     completed: int
@@ -89,6 +92,7 @@ class LoadResult:
     first_tenth_ratio: float
     token_digests: tuple[str, ...]
     client_cpu_s: float
+    stopped_ratio: float = 0.0
 
 
 @dataclass
@@ -126,6 +130,11 @@ class _Stream:
     @property
     def last_s(self) -> float:
         return self.arrivals[-1][0] if self.arrivals else self.sent_s
+
+    def move_to(self, timeline: Timeline) -> None:
+        """Map all times."""
+        self.sent_s = timeline(self.sent_s)
+        self.arrivals = [(timeline(when_s), num) for when_s, num in self.arrivals]
 
     def gaps_s(self) -> list[float]:
         """Return the time between the events."""
@@ -185,6 +194,7 @@ def run_load(
     path: str = COMPLETIONS,
     concurrency: int = 24,
     limit_s: float = _TIMEOUT_S,
+    timeline: Timeline = wall,
 ) -> LoadResult:
     """Play requests in order with so many of them open at once; blocks, from any thread.
 
@@ -197,14 +207,19 @@ def run_load(
         path: where it answers.
         concurrency: requests to keep open.
         limit_s: a request that takes longer has failed.
+        timeline: what counts of the time; all durations and latencies are on it.
     """
     url = f"http://{host}:{port}{path}"
     with asyncio.Runner() as runner:
-        return runner.run(_play(requests, url, concurrency, limit_s))
+        return runner.run(_play(requests, url, concurrency, limit_s, timeline))
 
 
 async def _play(
-    requests: Sequence[StreamedRequest], url: str, concurrency: int, limit_s: float
+    requests: Sequence[StreamedRequest],
+    url: str,
+    concurrency: int,
+    limit_s: float,
+    timeline: Timeline,
 ) -> LoadResult:
     streams = [_Stream(request.num_prompt_tokens or 0) for request in requests]
     bodies = [json.dumps(request.body()).encode() for request in requests]
@@ -228,9 +243,14 @@ async def _play(
         async with asyncio.TaskGroup() as group:
             for _ in range(min(concurrency, len(requests))):
                 group.create_task(work())
-        duration_s = time.perf_counter() - started_s
+        ended_s = time.perf_counter()
         client_cpu_s = time.thread_time() - started_cpu_s
-    return _summary(streams, started_s, duration_s, client_cpu_s, gate.num_max)
+    for stream in streams:
+        stream.move_to(timeline)
+    duration_s = max(timeline(ended_s) - timeline(started_s), 1e-9)
+    stopped_ratio = max(0.0, 1.0 - duration_s / max(ended_s - started_s, 1e-9))
+    summary = _summary(streams, timeline(started_s), duration_s, client_cpu_s, gate.num_max)
+    return replace(summary, stopped_ratio=stopped_ratio)
 
 
 async def _one(session: aiohttp.ClientSession, url: str, body: bytes, stream: _Stream) -> None:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from arbor.actors.pairs import PlayedPair, planned, play_pair
+from arbor.actors.pairs import PlayedPair, one_by_one, planned, play_pair
 from arbor.events.types import Objective, WindowSample
 
 
@@ -35,8 +35,7 @@ class Arms:
         return play_pair(
             number,
             1,
-            lambda: self._play("candidate"),
-            lambda: self._play("incumbent"),
+            one_by_one(lambda: self._play("candidate"), lambda: self._play("incumbent")),
             objective=Objective(),
             num_devices=0,
             max_foreign_cpu_difference=0.25,

@@ -175,9 +175,7 @@ def test_what_an_actor_holds() -> None:
 
 
 def test_what_a_lost_actor_held_or_waited_for_is_given_up_by_another() -> None:
-    table = _table(
-        ("bench", _taken("a")), ("bench", _asked("b", "other")), ("s1", _taken("c"))
-    )
+    table = _table(("bench", _taken("a")), ("bench", _asked("b", "other")), ("s1", _taken("c")))
     feed(table, [("supervisor", event) for event in table.given_up_by("bench")], first=4)
     assert table.of("bench") == ()
     assert _free(table) == (True, False)

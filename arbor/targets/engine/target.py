@@ -6,7 +6,9 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cached_property
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -26,7 +28,7 @@ from arbor.events.types import (
     Scalar,
     WindowSample,
 )
-from arbor.targets.base import STANDARD_LOAD, Server
+from arbor.targets.base import STANDARD_LOAD, ArmPlan, ArmWindows, Server, Windows
 from arbor.targets.child import free_port
 from arbor.targets.engine.accuracy import AccuracyCheck
 from arbor.targets.engine.catalog import engine_catalog
@@ -44,6 +46,7 @@ from arbor.targets.engine.trace import MIXES, TraceRequest, build_trace
 from arbor.targets.engine.window import measure_window
 from arbor.targets.load_window import RequestLoad, play
 from arbor.targets.serve_yaml import CONFIG_FILE, dump_config
+from arbor.targets.turns import Timeline, Turn, take_turns, wall
 
 __all__ = ["EngineTarget", "EngineTargetConfig"]
 
@@ -215,10 +218,53 @@ class EngineTarget:
         Raises:
             ServerFailedError: the server failed, hung, or completed nothing.
         """
-        own = _own(server)
+        return self._window(_own(server), seed, num_requests, load)
+
+    def benchmark_in_turns(
+        self, arms: tuple[ArmPlan, ArmPlan], num_requests: int, load: Load = STANDARD_LOAD
+    ) -> tuple[ArmWindows, ArmWindows]:
+        """Play the windows of two servers in turns, the first one's turn first.
+
+        Latencies and durations are of the time in which the server was let run.
+        """
+        servers = tuple(_own(arm.server) for arm in arms)
+        turns = tuple(Turn(s.child, a.slice_s) for s, a in zip(servers, arms, strict=True))
+        round_s = sum(arm.slice_s for arm in arms)
+
+        def windows(own: EngineServer, other: EngineServer, arm: ArmPlan, turn: Turn) -> Windows:
+            limit_s = self.config.load_limit_s * round_s / arm.slice_s
+            try:
+                return [
+                    self._window(own, seed, num_requests, load, limit_s, turn.clock, other)
+                    for seed in arm.seeds
+                ]
+            finally:
+                turn.is_done.set()
+
+        with ThreadPoolExecutor(len(arms)) as pool:
+            first, second = (
+                pool.submit(windows, servers[i], servers[1 - i], arms[i], turns[i])
+                for i in range(len(arms))
+            )
+            take_turns(*turns)
+        return first, second
+
+    def _window(  # noqa: PLR0917 - of a thread, positional
+        self,
+        own: EngineServer,
+        seed: int,
+        num_requests: int,
+        load: Load,
+        limit_s: float | None = None,
+        timeline: Timeline = wall,
+        beside: EngineServer | None = None,
+    ) -> WindowSample:
         own.ask("benchmark", "POST", "/reset")
         trace = self._trace(seed, num_requests, load.workload)
-        return measure_window(own, trace, self._load(trace, load.concurrency), seed)
+        played = self._load(trace, load.concurrency)
+        if limit_s is not None:
+            played = replace(played, limit_s=limit_s)
+        return measure_window(own, trace, played, seed, timeline=timeline, beside=beside)
 
     def reference(self, server: Server) -> bytes:
         """Return the server's scores, one sequence at a time, and greedy answers.

@@ -7,10 +7,17 @@ from arbor.events.types import Counter, WindowSample
 from arbor.targets.engine.process import EngineServer
 from arbor.targets.engine.trace import TraceRequest, shared_prefix_tokens
 from arbor.targets.load_window import RequestLoad, observe
+from arbor.targets.turns import Timeline, wall
 
 
 def measure_window(
-    server: EngineServer, trace: Sequence[TraceRequest], load: RequestLoad, seed: int
+    server: EngineServer,
+    trace: Sequence[TraceRequest],
+    load: RequestLoad,
+    seed: int,
+    *,
+    timeline: Timeline = wall,
+    beside: EngineServer | None = None,
 ) -> WindowSample:
     """Play a load and return all that was seen, on both sides; no cache is emptied before.
 
@@ -19,27 +26,31 @@ def measure_window(
         trace: requests of the load.
         load: what is played.
         seed: seed of the trace.
+        timeline: what counts of the time.
+        beside: the server that takes turns with it.
 
     Raises:
         ServerFailedError: the server failed, hung, or completed nothing.
     """
     before = server.state("benchmark")
-    seen = observe(server, load)
+    seen = observe(server, load, timeline, beside)
     after = server.state("benchmark")
     seen["num_compilations"] += _graphs(after) - _graphs(before)
     return WindowSample(
         **seen,
-        **_server_side(before, after),
+        **_server_side(before, after, 1.0 - seen["stopped_ratio"]),
         num_shared_input_tokens=shared_prefix_tokens(trace),
         seed=seed,
     )
 
 
-def _server_side(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that the server counts itself."""
+def _server_side(
+    before: Mapping[str, Any], after: Mapping[str, Any], active_ratio: float
+) -> dict[str, Any]:
+    """Return the fields that the server counts itself; its clock knows no stops."""
     served, earlier = after["served"], before["served"]
     num_served = served["num_requests"] - earlier["num_requests"]
-    e2e_s = served["e2e_s"] - earlier["e2e_s"]
+    e2e_s = (served["e2e_s"] - earlier["e2e_s"]) * active_ratio
     compiled = after["compilations"]
     old = _totals(before)
     growth = {name: count - old.get(name, 0) for name, count in _totals(after).items()}

@@ -9,7 +9,7 @@ import pytest
 
 from arbor.events.errors import InvalidInputError
 from arbor.events.types import Edit, Layer
-from arbor.targets.base import ServerFailedError
+from arbor.targets.base import ArmPlan, ServerFailedError, TurnsTarget
 from arbor.targets.child import ChildProcess, clean_environment, free_port
 from arbor.targets.engine.model_cache import import_root
 from arbor.targets.engine.process import EngineServer
@@ -100,6 +100,30 @@ class TestEngineTarget(TargetContract):
         assert window.e2e_ms_mean is not None
         assert window.e2e_ms_mean * 16 / 1e3 <= 4 * window.duration_s
         assert window.first_tenth_ratio is not None
+
+    def test_two_servers_take_turns(self, bench: Bench, server: EngineServer) -> None:
+        target = bench.target
+        assert isinstance(target, TurnsTarget)
+        alone = target.benchmark(server, 9, 16)
+        worktree = bench.workspace.checkout(bench.root, bench.path / "trees" / "twin")
+        with target.serve(worktree, bench.path / "logs" / "twin.log") as twin:
+            assert isinstance(twin, EngineServer)
+            arms = ArmPlan(server, (9, 10), 0.004), ArmPlan(twin, (9,), 0.002)
+            own, other = (played.result() for played in target.benchmark_in_turns(arms, 16))
+            assert [window.seed for window in (*own, *other)] == [9, 10, 9]
+            for window in (own[0], other[0]):
+                assert window.output_digest == alone.output_digest
+                assert window.num_output_tokens == alone.num_output_tokens
+                assert 0.0 < window.stopped_ratio < 1.0
+                assert window.energy_j is None
+                assert window.e2e_ms_mean is not None
+                assert window.e2e_ms_mean * 16 / 1e3 <= 4 * window.duration_s
+            # both run again, and nobody is stopped
+            assert target.benchmark(server, 9, 16).stopped_ratio == 0.0
+            os.kill(twin.child.pid, signal.SIGKILL)
+            own_played, twins = target.benchmark_in_turns(arms, 16)
+            assert len(own_played.result()) == 2
+            assert isinstance(twins.exception(), ServerFailedError)
 
     @pytest.fixture(scope="class")
     @classmethod
