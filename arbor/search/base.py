@@ -81,9 +81,9 @@ class AskTell(ABC):
                 self._first.remove(point)
             else:
                 self._recognise(point)
+        self._learn(point, value)
         if value is not None and (self._best is None or value > self._best[0]):
             self._best = (value, point)
-        self._learn(point, value)
         self._told.append(Told(point, value))
 
     def best(self) -> Point | None:
@@ -119,7 +119,7 @@ class AskTell(ABC):
 
     @abstractmethod
     def _learn(self, point: Point, value: float | None) -> None:
-        """Take in a result; it is not in the history yet."""
+        """Take in a result; history and best are still those before it."""
 
-    def _recognise(self, point: Point) -> None:
+    def _recognise(self, point: Point) -> None:  # noqa: B027 - most engines need not hear of it
         """Hear of a point that is told without having been asked for, before it is learnt."""

@@ -56,9 +56,7 @@ def entropy(values: Sequence[Hashable]) -> float:
     return math.fsum(-n / num * math.log(n / num) for n in Counter(values).values()) + 0.0
 
 
-def normalised_mutual_information(
-    first: Sequence[Hashable], second: Sequence[Hashable]
-) -> float:
+def normalised_mutual_information(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
     """Return ``2 I(X;Y) / (H(X) + H(Y))`` of a paired sample, between 0 and 1.
 
     0 when one of them never varies, which is what a collapsed prior looks like.

@@ -46,6 +46,9 @@ class AtMost:
             return ""
         return f"the {self.how} of {', '.join(self.keys)} is {found:g}, above {self.limit:g}"
 
+    def __str__(self) -> str:
+        return f"the {self.how} of {', '.join(self.keys)} is at most {self.limit:g}"
+
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
@@ -66,6 +69,9 @@ class Ordered:
         low, high = float(values[self.smaller]), float(values[self.larger])
         return "" if low <= high else f"{self.smaller}={low:g} exceeds {self.larger}={high:g}"
 
+    def __str__(self) -> str:
+        return f"{self.smaller} is at most {self.larger}"
+
 
 @dataclass(frozen=True, slots=True)
 class Custom:
@@ -80,6 +86,9 @@ class Custom:
     def problem(self, values: Mapping[str, Scalar]) -> str:
         """Return what is wrong with the values; empty when nothing is."""
         return self.function(values)
+
+    def __str__(self) -> str:
+        return (self.function.__doc__ or self.function.__name__).strip().splitlines()[0]
 
 
 class Space:

@@ -35,7 +35,7 @@ def _suggest(trial: Any, parameter: Parameter) -> Scalar:
 
 
 class TpeSearch(AskTell):
-    """Optuna's TPE sampler behind ask and tell; failed trials are told as failed."""
+    """Optuna's TPE sampler behind ask and tell; failures count as worse than every success."""
 
     name: ClassVar[str] = "tpe"
 
@@ -65,6 +65,7 @@ class TpeSearch(AskTell):
                 params={edit.key: edit.value for edit in point},
                 distributions={edit.key: self._distributions[edit.key] for edit in point},
                 value=value,
-                state=state.COMPLETE if value is not None else state.FAIL,
+                # The estimator leaves failed trials out, and ranks pruned ones last.
+                state=state.COMPLETE if value is not None else state.PRUNED,
             )
         )
