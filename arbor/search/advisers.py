@@ -43,6 +43,21 @@ class StuckAdviser:
         return [point] * question.num
 
 
+class EchoAdviser:
+    """Says nothing new: the best trial again, in every turn."""
+
+    name = "echo"
+
+    def __init__(self, seed: int) -> None:
+        self._uniform = UniformAdviser(seed)
+
+    def advise(self, question: Question) -> Sequence[Point]:
+        """Return the best point so far; uniform before a trial succeeded."""
+        worked = [told for told in question.history if told.value is not None]
+        best = max(worked, key=lambda told: told.value or 0.0, default=None)
+        return self._uniform.advise(question) if best is None else [best.point] * question.num
+
+
 class MutatorAdviser:
     """Varies the parent, or the best trial, by steps of any size; uniform without one.
 

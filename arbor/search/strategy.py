@@ -66,7 +66,7 @@ class EvolutionStrategy:
 
     A result of a point that is not its own is injected at the end of the generation, in place of
     its worst own one, if it is among the better half; the library shortens such steps. So a good
-    point from elsewhere moves the distribution, and a bad one changes nothing.
+    point from elsewhere moves the distribution, and a bad or a known one changes nothing.
     """
 
     def __init__(self, space: Space, seed: int, settings: CmaSettings | None = None) -> None:
@@ -79,6 +79,7 @@ class EvolutionStrategy:
         self._chance = np.random.default_rng(0)
         self._strategy = self._start()
         self._generation: _Generation | None = None
+        self._seen: set[Point] = set()
 
     def suggestion(self) -> Point:
         """Return what would be tried next; it stays the next until it is taken."""
@@ -101,8 +102,10 @@ class EvolutionStrategy:
         if candidate is not None:
             candidate.is_out = candidate.is_told = True
             candidate.value = value
-        else:
+        elif point not in self._seen:
+            # Told twice, a good point would shrink the distribution around itself.
             generation.foreign.append((value, self._padded(self._cube.to_vector(point))))
+        self._seen.add(point)
         self._end_if_complete(generation)
         return candidate is not None
 

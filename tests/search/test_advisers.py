@@ -5,11 +5,11 @@ import random
 import pytest
 
 from arbor.search.advice import Adviser, Question, Told
-from arbor.search.advisers import MutatorAdviser, StuckAdviser, UniformAdviser
+from arbor.search.advisers import EchoAdviser, MutatorAdviser, StuckAdviser, UniformAdviser
 from arbor.search.cube import Cube
 from tests.contracts.search_engine import RULED, WHOLE
 
-ADVISERS = (UniformAdviser(1), StuckAdviser(), MutatorAdviser(1))
+ADVISERS = (UniformAdviser(1), StuckAdviser(), EchoAdviser(1), MutatorAdviser(1))
 
 
 @pytest.mark.parametrize("adviser", ADVISERS, ids=lambda each: each.name)
@@ -25,6 +25,11 @@ def test_points_are_of_the_space_and_keep_its_rules(adviser: Adviser) -> None:
 def test_a_stuck_adviser_gives_one_point_for_ever() -> None:
     points = {StuckAdviser().advise(Question(WHOLE, (), n))[0] for n in range(5)}
     assert len(points) == 1
+
+
+def test_an_echo_repeats_the_best() -> None:
+    told = [Told(WHOLE.draw(random.Random(n)), -float(n)) for n in range(3)]
+    assert EchoAdviser(0).advise(Question(WHOLE, told, 3)) == [told[0].point]
 
 
 def test_variations_are_new_and_near_their_parent() -> None:

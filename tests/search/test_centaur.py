@@ -8,7 +8,7 @@ import pytest
 from arbor.events.errors import InvalidInputError
 from arbor.events.types import Parameter
 from arbor.search.advice import AdviceError, Adviser, Question
-from arbor.search.advisers import ScriptedAdviser, StuckAdviser
+from arbor.search.advisers import EchoAdviser, ScriptedAdviser, StuckAdviser
 from arbor.search.base import Setup
 from arbor.search.centaur import AdaptiveCentaurSearch, CentaurSearch
 from arbor.search.cma_search import CmaSearch
@@ -82,6 +82,19 @@ def test_a_useless_adviser_costs_its_turns_and_no_more() -> None:
     for each in own:
         assert alone.ask() == each
         alone.tell(each, value_of(each))
+
+
+def test_an_adviser_that_says_nothing_new_leaves_the_strategy_alone() -> None:
+    centaur = CentaurSearch(Setup(PLANE, 3, adviser=EchoAdviser(0)))
+    alone = CmaSearch(Setup(PLANE, 3))
+    known: set[Point] = set()
+    for each in run(centaur, 100):
+        if each in known:
+            continue
+        known.add(each)
+        assert alone.ask() == each
+        alone.tell(each, value_of(each))
+    assert len(known) == 70
 
 
 def test_a_good_adviser_helps() -> None:
