@@ -8,13 +8,13 @@ a bootstrap over problems.
 
 import argparse
 import math
-import random
 from collections.abc import Sequence
 
+from paired import interval, scores
 from table import Row, at_least, publish
 
 from arbor.search.centaur import DEFAULT_SHARE
-from arbor.studies.bbo import search
+from arbor.studies.bbo import label, search
 from arbor.studies.bbob import bbob_problems
 from arbor.studies.problems import Problem
 
@@ -22,8 +22,18 @@ BUDGET = 50
 USELESS = ("uniform", "stuck", "echo")
 MARGIN = 0.05
 """Not worse: the interval's lower end lies at most this far below one half."""
-NUM_RESAMPLES = 4000
-SETTINGS = ("cma_wide", "cma_local", "cma_large", "random", "mcts", "tpe", "ngopt")
+OTHERS = {
+    "cma_wide": "",
+    "cma_local": "",
+    "cma_large": "",
+    "random": "",
+    "mcts": "",
+    "tpe": "",
+    "ngopt": "",
+    "centaur": "uniform",
+    "centaur_adaptive": "uniform",
+}
+"""Engines with their advisers."""
 
 
 def best_values(
@@ -32,29 +42,12 @@ def best_values(
     """Return the best value of each seed on each problem."""
     found = []
     for problem in problems:
-        runs = [search(problem, engine, adviser, seed, budget) for seed in range(num_seeds)]
+        runs = [
+            search(problem, engine, adviser, seed=seed, budget=budget) for seed in range(num_seeds)
+        ]
         values = [run.trajectory.best_value for run in runs]
         found.append([-math.inf if value is None else value for value in values])
     return found
-
-
-def scores(mine: Sequence[Sequence[float]], theirs: Sequence[Sequence[float]]) -> list[float]:
-    """Return for each problem the mean over seeds of 1 for better, 1/2 for equal, 0 for worse."""
-    found = []
-    for own, others in zip(mine, theirs, strict=True):
-        pairs = list(zip(own, others, strict=True))
-        found.append(sum(1.0 if a > b else 0.5 if a == b else 0.0 for a, b in pairs) / len(pairs))
-    return found
-
-
-def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return the mean and its 95 % bootstrap interval."""
-    source = random.Random(0)
-    means = sorted(
-        sum(source.choices(values, k=len(values))) / len(values) for _ in range(NUM_RESAMPLES)
-    )
-    ends = means[int(0.025 * NUM_RESAMPLES)], means[int(0.975 * NUM_RESAMPLES) - 1]
-    return sum(values) / len(values), *ends
 
 
 def measure(dimension: int, num_seeds: int) -> list[Row]:
@@ -84,18 +77,16 @@ def others(dimension: int, num_seeds: int) -> list[Row]:
     problems = bbob_problems([dimension])
     whole = best_values(problems, "cma", "", BUDGET, num_seeds)
     rows = []
-    for engine in SETTINGS:
+    for engine, adviser in OTHERS.items():
         mean, low, high = interval(
-            scores(best_values(problems, engine, "", BUDGET, num_seeds), whole)
+            scores(best_values(problems, engine, adviser, BUDGET, num_seeds), whole)
         )
         how = (
             f"{len(problems)} problems, {num_seeds} seeds, {BUDGET} evaluations each; 95 % interval"
             " in the name"
         )
-        name = f"{dimension}-D {engine} against CMA-ES"
-        rows.append(
-            Row(f"{name}, share won [{low:.2f}, {high:.2f}]", mean, "of problems", how=how)
-        )
+        name = f"{dimension}-D {label(engine, adviser)} against CMA-ES"
+        rows.append(Row(f"{name} [{low:.2f}, {high:.2f}]", mean, "of problems", how=how))
     return rows
 
 

@@ -60,7 +60,7 @@ def bbo(
     seeds: Annotated[int, typer.Option(help="Searches of each engine on each function.")] = 1,
     directory: Directory = None,
 ) -> None:
-    """Run engines on functions: wins with intervals, best step, coverage, coherence of the path."""
+    """Run engines on functions: wins with intervals, best step, coverage, path, coherence."""
     problems = _problems(group or GROUPS[:2], functions_limit)
     engines = engine or list(functions.DEFAULT_ENGINES)
     runs = []
@@ -68,9 +68,11 @@ def bbo(
         for number, problem in enumerate(problems, 1):
             people().print(f"{number}/{len(problems)} {problem.name}", highlight=False)
             runs += [
-                functions.search(problem, name, adviser, seed, evaluations, kept)
+                functions.search(
+                    problem, name, adviser, seed=each, budget=evaluations, directory=kept
+                )
                 for name in engines
-                for seed in range(seeds)
+                for each in range(seeds)
             ]
         found = functions.standings(runs)
         text = functions.table(found)

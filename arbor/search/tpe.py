@@ -43,12 +43,14 @@ class TpeSearch(AskTell):
         super().__init__(setup)
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._distributions = {p.key: _distribution(p) for p in self._space}
-        self._study = optuna.create_study(direction="maximize")
+        self._sampler = optuna.samplers.TPESampler(seed=0, n_startup_trials=NUM_STARTUP)
+        self._study = optuna.create_study(direction="maximize", sampler=self._sampler)
 
     def _propose(self, number: int, attempt: int) -> Point:
-        # A sampler of its own for each turn: its chance depends on the turn alone.
+        # Its chance depends on the turn alone. A new sampler would read all trials again.
         seed = self._source(number, attempt).getrandbits(32)
-        self._study.sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=NUM_STARTUP)
+        self._sampler._rng.rng.seed(seed)
+        self._sampler._random_sampler._rng.rng.seed(seed)
         trial = self._study.ask()
         values: dict[str, Scalar] = {}
         for parameter in self._space:

@@ -71,10 +71,9 @@ def _typed(parameter: Parameter, value: Any) -> Scalar:
     if parameter.kind == "float" and is_number:
         return float(value)
     if parameter.kind == "int" and is_number and value == round(value):
-        return round(value)
+        return int(value)
     if isinstance(value, bool | int | float | str):
-        plain: Scalar = value
-        return plain
+        return value
     raise AdviceError(f"the reply's {parameter.key} is {value!r}, which is no plain value")
 
 

@@ -80,6 +80,7 @@ def search(
     problem: Problem,
     engine_name: str,
     adviser: str,
+    *,
     seed: int,
     budget: int,
     directory: StudyDirectory | None = None,
@@ -240,6 +241,7 @@ def summary(found: Sequence[Standing], adviser: str) -> dict[str, object]:
     return {
         "study": "bbo",
         "adviser": adviser,
-        "note": "advisers without a model are stand-ins; nothing here reproduces a model's figures",
+        "note": "advisers without a model are stand-ins;"
+        " nothing here reproduces a model's figures",
         "standings": [asdict(each) for each in found],
     }

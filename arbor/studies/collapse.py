@@ -49,6 +49,7 @@ def run_cell(
     operator: Operator,
     style: PromptStyle,
     temperature: float,
+    *,
     num_samples: int,
     directory: StudyDirectory | None = None,
 ) -> Cell:
@@ -92,7 +93,9 @@ def run(
 ) -> list[Cell]:
     """Return every cell of the study."""
     return [
-        run_cell(writer, operator, style, temperature, num_samples, directory)
+        run_cell(
+            writer, operator, style, temperature, num_samples=num_samples, directory=directory
+        )
         for operator in operators
         for style in STYLES
         for temperature in TEMPERATURES

@@ -1,4 +1,4 @@
-"""A modelled processor for kernels: compiles text of two languages and prices it. Not a measurement.
+"""A modelled processor that compiles and prices kernels of two languages; it measures nothing.
 
 One language is dense in priors (the words of Triton), the other sparse (words of a schedule
 language). Both set the same parameters, so only the words differ. Time is a roofline with waste

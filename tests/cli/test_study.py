@@ -20,8 +20,10 @@ def _run(*arguments: str) -> tuple[int, str]:
     ("arguments", "column"),
     [
         (
-            ("bbo", "--group", "synthetic", "--functions", "2", "--evaluations", "8")
-            + ("--engine", "random", "--engine", "cma", "--engine", "centaur"),
+            (
+                *("bbo", "--group", "synthetic", "--functions", "2", "--evaluations", "8"),
+                *("--engine", "random", "--engine", "cma", "--engine", "centaur"),
+            ),
             "wins:losses to cma",
         ),
         (("collapse", "--samples", "1"), "above chance"),

@@ -21,7 +21,7 @@ def _run(problem: str, engine: str, value: float | None) -> Run:
 
 def test_a_search_records_every_trial(tmp_path: Path) -> None:
     with StudyDirectory(tmp_path / "s") as kept:
-        run = search(BOWL, "random", "", 0, 12, kept)
+        run = search(BOWL, "random", "", seed=0, budget=12, directory=kept)
     events = [
         json.loads(line) for line in (tmp_path / "s" / "events.jsonl").read_text().splitlines()
     ]
@@ -31,8 +31,8 @@ def test_a_search_records_every_trial(tmp_path: Path) -> None:
 
 
 def test_an_informed_adviser_finds_more_than_chance() -> None:
-    near = search(BOWL, "llm", "near", 0, 20)
-    blind = search(BOWL, "llm", "uniform", 0, 20)
+    near = search(BOWL, "llm", "near", seed=0, budget=20)
+    blind = search(BOWL, "llm", "uniform", seed=0, budget=20)
     assert near.engine == "llm[near]"
     assert (near.trajectory.best_value or -99) > (blind.trajectory.best_value or -99)
 
@@ -87,9 +87,9 @@ def test_a_study_is_not_overwritten(tmp_path: Path) -> None:
 )
 def test_an_unknown_adviser_is_named(adviser: str, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        search(BOWL, "llm", adviser, 0, 1)
+        search(BOWL, "llm", adviser, seed=0, budget=1)
 
 
 def test_an_adviser_of_yours_is_loaded() -> None:
-    run = search(BOWL, "llm", "arbor.search.advisers:MutatorAdviser", 0, 3)
+    run = search(BOWL, "llm", "arbor.search.advisers:MutatorAdviser", seed=0, budget=3)
     assert run.trajectory.best_step >= 1

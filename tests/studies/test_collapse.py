@@ -43,23 +43,25 @@ def test_only_an_explicit_prompt_speaks_of_the_size() -> None:
 
 
 def test_habit_is_a_collapse_and_attention_is_not() -> None:
-    habit = run_cell(HabitWriter(0), "matmul", "explicit", 0.1, 3)
-    attentive = run_cell(AttentiveWriter(0), "matmul", "explicit", 0.1, 3)
+    habit = run_cell(HabitWriter(0), "matmul", "explicit", 0.1, num_samples=3)
+    attentive = run_cell(AttentiveWriter(0), "matmul", "explicit", 0.1, num_samples=3)
     assert habit.statistic.above_chance < 0.2
     assert habit.most_common == "BLOCK_SIZE=1024, num_stages=2, num_warps=4"
     assert attentive.statistic.above_chance > 0.8
     assert attentive.statistic.p_value < 0.01
-    assert run_cell(AttentiveWriter(0), "matmul", "implicit", 0.1, 3).statistic.nmi < 0.5
+    assert (
+        run_cell(AttentiveWriter(0), "matmul", "implicit", 0.1, num_samples=3).statistic.nmi < 0.5
+    )
 
 
 def test_chance_is_not_taken_for_attention() -> None:
-    found = run_cell(RandomWriter(0), "softmax", "explicit", 0.8, 3)
+    found = run_cell(RandomWriter(0), "softmax", "explicit", 0.8, num_samples=3)
     assert found.statistic.nmi > 0.5
     assert found.statistic.above_chance < 0.4
 
 
 def test_unreadable_replies_stay_in_the_denominator() -> None:
-    found = run_cell(Silent(), "softmax", "implicit", 0.1, 2)
+    found = run_cell(Silent(), "softmax", "implicit", 0.1, num_samples=2)
     assert (found.num_unreadable, found.statistic.num) == (20, 20)
     assert found.statistic.nmi == 0.0
 
