@@ -82,8 +82,8 @@ def others(dimension: int, num_seeds: int) -> list[Row]:
             scores(best_values(problems, engine, adviser, BUDGET, num_seeds), whole)
         )
         how = (
-            f"{len(problems)} problems, {num_seeds} seeds, {BUDGET} evaluations each; 95 % interval"
-            " in the name"
+            f"{len(problems)} problems, {num_seeds} seeds, {BUDGET} evaluations each;"
+            " 95 % interval in the name"
         )
         name = f"{dimension}-D {label(engine, adviser)} against CMA-ES"
         rows.append(Row(f"{name} [{low:.2f}, {high:.2f}]", mean, "of problems", how=how))

@@ -4,7 +4,7 @@ import math
 import random
 from collections.abc import Callable, Sequence
 
-from arbor.search.advice import Question
+from arbor.search.advice import Question, Told
 from arbor.search.cube import Cube
 from arbor.search.space import Point
 
@@ -53,29 +53,32 @@ class EchoAdviser:
 
     def advise(self, question: Question) -> Sequence[Point]:
         """Return the best point so far; uniform before a trial succeeded."""
-        worked = [told for told in question.history if told.value is not None]
-        best = max(worked, key=lambda told: told.value or 0.0, default=None)
+        best = _best(question)
         return self._uniform.advise(question) if best is None else [best.point] * question.num
 
 
 class MutatorAdviser:
-    """Varies the parent, or the best trial, by steps of any size; uniform without one.
+    """Varies the parent by steps of any size; uniform without one, or around the best trial.
 
     Step sizes are drawn uniformly in their logarithm, so that some suit every landscape.
     """
 
     name = "mutator"
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, varies_best: bool = False) -> None:
         self._seed = seed
+        self._varies_best = varies_best
 
     def advise(self, question: Question) -> Sequence[Point]:
         """Return variations that were not tried, where there are such."""
         source = _source(self._seed, question.number)
-        if question.parent is None:
+        parent = question.parent
+        if parent is None and self._varies_best:
+            parent = _best(question)
+        if parent is None:
             return [question.space.draw(source) for _ in range(question.num)]
         cube = Cube(question.space)
-        centre = cube.to_vector(question.parent.point)
+        centre = cube.to_vector(parent.point)
         floor = 3.0 * cube.smallest_steps()
         known = {told.point for told in question.history}
         points: list[Point] = []
@@ -106,6 +109,11 @@ class ScriptedAdviser:
     def advise(self, question: Question) -> Sequence[Point]:
         """Return what the function says."""
         return self._function(question)
+
+
+def _best(question: Question) -> Told | None:
+    worked = [told for told in question.history if told.value is not None]
+    return max(worked, key=lambda told: told.value or 0.0, default=None)
 
 
 def _source(seed: int, number: int) -> random.Random:

@@ -25,6 +25,8 @@ class NgoptSearch(AskTell):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
+        # Some methods run in a thread of their own, beyond the reach of a context here.
+        warnings.filterwarnings("ignore", module=r"scipy\._lib\.pyprima")
         self._parametrisation = ng.p.Dict(**{p.key: _parameter(p) for p in self._space})
         self._parametrisation.random_state = np.random.RandomState(setup.seed % 2**32)
         with _quiet():

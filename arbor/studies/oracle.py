@@ -1,6 +1,5 @@
 """Advisers of the function study: controls, and a stand-in that knows roughly where to look."""
 
-import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 
@@ -18,7 +17,7 @@ SHIPPED: Mapping[str, Callable[[int], Adviser]] = {
     "uniform": UniformAdviser,
     "echo": EchoAdviser,
     "stuck": lambda _: StuckAdviser(),
-    "mutator": MutatorAdviser,
+    "mutator": lambda seed: MutatorAdviser(seed, varies_best=True),
 }
 
 
@@ -37,12 +36,7 @@ class NearAdviser:
     def advise(self, question: Question) -> Sequence[Point]:
         """Return points around the optimum."""
         if not self._problem.best_numbers:
-            worked = [told for told in question.history if told.value is not None]
-            parent = max(worked, key=lambda told: told.value or -math.inf, default=None)
-            varied = Question(
-                question.space, question.history, question.number, question.num, parent
-            )
-            return MutatorAdviser(self._seed).advise(varied)
+            return MutatorAdviser(self._seed, varies_best=True).advise(question)
         key = f"{self._seed}:{self._problem.name}:{question.number}"
         source = random.Random(key)  # noqa: S311 - a study, not a secret
         keys = [parameter.key for parameter in question.space]

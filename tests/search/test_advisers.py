@@ -42,6 +42,14 @@ def test_variations_are_new_and_near_their_parent() -> None:
     assert sorted(rates)[20] < 0.2
 
 
+def test_the_best_trial_is_varied_where_that_is_wanted() -> None:
+    told = [Told(WHOLE.draw(random.Random(n)), -float(n)) for n in range(3)]
+    mutator = MutatorAdviser(0, varies_best=True)
+    asked = mutator.advise(Question(WHOLE, told, 3))
+    assert asked == mutator.advise(Question(WHOLE, told, 3, parent=told[0]))
+    assert asked != MutatorAdviser(0).advise(Question(WHOLE, told, 3))
+
+
 @pytest.mark.parametrize("adviser", ADVISERS, ids=lambda each: each.name)
 def test_equal_turns_give_equal_advice(adviser: Adviser) -> None:
     question = Question(WHOLE, (), 7, num=3)

@@ -14,6 +14,18 @@ class TestNgopt(SearchEngineContract):
     name = "ngopt"
 
 
+def test_a_small_budget_takes_a_sequential_method_that_may_still_be_asked_ahead() -> None:
+    engine = create_engine("ngopt", PLANE, 1, budget=20)
+    ahead = [engine.ask() for _ in range(4)]
+    assert len(set(ahead)) == 4
+    for number in range(40):
+        asked = ahead.pop(0) if ahead else engine.ask()
+        PLANE.check(asked)
+        engine.tell(asked, -float(number))
+    engine.tell(PLANE.point({"x": 1.0, "y": 1.0}), 5.0)
+    assert engine.best() == PLANE.point({"x": 1.0, "y": 1.0})
+
+
 def _best(name: str) -> float:
     engine = create_engine(name, PLANE, 1, budget=60)
     values = []

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from arbor.events.errors import InvalidInputError, NotFoundError
 from arbor.studies.bbo import Run, plot, search, standings, summary, table
 from arbor.studies.recording import StudyDirectory
 from arbor.studies.synthetic import synthetic_problems
@@ -67,29 +66,3 @@ def test_the_plot_has_a_line_for_each_engine() -> None:
 
 def test_the_summary_says_what_was_not_run() -> None:
     assert "stand-ins" in str(summary([], "mutator")["note"])
-
-
-def test_a_study_is_not_overwritten(tmp_path: Path) -> None:
-    with StudyDirectory(tmp_path) as kept:
-        kept.finish({"a": 1}, "t", "<svg/>")
-    assert json.loads((tmp_path / "summary.json").read_text()) == {"a": 1}
-    with pytest.raises(InvalidInputError, match="choose another --dir"):
-        StudyDirectory(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("adviser", "error", "message"),
-    [
-        ("oracle", NotFoundError, "no adviser 'oracle'; known: uniform, echo, stuck"),
-        ("nowhere:thing", InvalidInputError, "cannot be imported"),
-        ("json:nothing", InvalidInputError, "cannot be imported"),
-    ],
-)
-def test_an_unknown_adviser_is_named(adviser: str, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        search(BOWL, "llm", adviser, seed=0, budget=1)
-
-
-def test_an_adviser_of_yours_is_loaded() -> None:
-    run = search(BOWL, "llm", "arbor.search.advisers:MutatorAdviser", seed=0, budget=3)
-    assert run.trajectory.best_step >= 1
