@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 BUDGET ?= 5m
 VLLM_BUDGET ?= 20m
 
-.PHONY: demo vllm demo-vllm test test-vllm check format bench bench-engine bench-trust bench-engine-trust bench-rca bench-best bench-replay bench-log bench-kernels chaos clean
+.PHONY: demo vllm demo-vllm test test-vllm check format bench bench-engine bench-trust bench-engine-trust bench-rca bench-best bench-replay bench-log bench-kernels bench-bbob bench-ask chaos clean
 
 # An installed torch (a ROCm or CUDA container) is seen and kept.
 $(VENV)/.made:
@@ -78,6 +78,13 @@ bench-replay: $(VENV)/.dev  ## a log of a million events as SQL tables, and one 
 bench-log: $(VENV)/.dev  ## the event log beside the disk's floor, SQLite, eventsourcing and Delta Lake
 	$(PIP) -e '.[bench]'
 	$(BIN)/python benchmarks/log.py
+
+bench-bbob: $(VENV)/.dev  ## Centaur with a useless adviser beside CMA-ES on BBOB; other engines
+	$(PIP) -e '.[studies]'
+	$(BIN)/python benchmarks/bbob.py
+
+bench-ask: $(VENV)/.dev  ## ask and tell of every search engine at 1,000 observations
+	$(BIN)/python benchmarks/ask_tell.py
 
 chaos: $(VENV)/.dev  ## 500 SIGKILLs, paused writers, torn files, flipped bits, full disks
 	$(BIN)/python benchmarks/chaos.py

@@ -49,6 +49,8 @@ class Parameter(Value):
     """True when the number is searched on a logarithmic scale."""
     choices: tuple[Scalar, ...] = ()
     """Values of a categorical parameter."""
+    when: "tuple[Requirement, ...]" = ()
+    """Earlier parameters of the space and the values with which this one exists; empty: always."""
 
 
 class Requirement(Value):

@@ -1,23 +1,31 @@
 """One interface for all search engines: ask for a point, tell its value."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Protocol
 
-from arbor.events.errors import NotFoundError
-from arbor.events.types import Edit, Parameter
-
-Point = tuple[Edit, ...]
-"""One value for every parameter of a space, in the order of the space."""
+from arbor.events.errors import InvalidInputError, NotFoundError
+from arbor.events.types import Parameter
+from arbor.search.advice import Adviser
+from arbor.search.base import DEFAULT_BUDGET, Setup
+from arbor.search.space import Point, Space
 
 
 class Engine(Protocol):
     """Maximises a value over a typed space; all state can be rebuilt by telling it again."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The name under which it is registered."""
+        ...
 
     def ask(self) -> Point:
-        """Return the next point to try."""
+        """Return the next point to try; asking again before telling gives further ones.
+
+        Raises:
+            InvalidInputError: no point keeps the rules of the space.
+            AdviceError: an adviser gave no point of the space; the turn can be asked for again.
+        """
         ...
 
     def tell(self, point: Point, value: float | None) -> None:
@@ -33,82 +41,70 @@ class Engine(Protocol):
         ...
 
 
-def bounds(parameter: Parameter) -> tuple[float, float]:
-    """Return the inclusive bounds of a number; an open end is 0 below and 1 above."""
-    low = 0.0 if parameter.low is None else parameter.low
-    high = 1.0 if parameter.high is None else parameter.high
-    if parameter.kind == "int":
-        return math.ceil(low), math.floor(high)
-    return low, high
+ENGINES: Mapping[str, str] = {
+    "random": "arbor.search.random_search:RandomSearch",
+    "tpe": "arbor.search.tpe:TpeSearch",
+    "cma": "arbor.search.cma_search:CmaSearch",
+    "cma_wide": "arbor.search.cma_search:WideCmaSearch",
+    "cma_local": "arbor.search.cma_search:LocalCmaSearch",
+    "cma_large": "arbor.search.cma_search:LargeCmaSearch",
+    "ngopt": "arbor.search.ngopt:NgoptSearch",
+    "centaur": "arbor.search.centaur:CentaurSearch",
+    "centaur_adaptive": "arbor.search.centaur:AdaptiveCentaurSearch",
+    "llm": "arbor.search.advised:AdvisedSearch",
+    "llm_mcts": "arbor.search.mcts:AdvisedMctsSearch",
+    "mcts": "arbor.search.mcts:MctsSearch",
+}
+"""Classes by name; imported when used, so that a library only matters to those who use it."""
 
-
-def check_told(space: Sequence[Parameter], point: Point, value: float | None) -> None:
-    """Check what an engine is told.
-
-    Raises:
-        ValueError: the point does not lie in the space, or the value is not finite.
-    """
-    check_point(space, point)
-    if value is not None and not math.isfinite(value):
-        raise ValueError(f"value {value!r} is not finite; a failed trial is told as None")
-
-
-def check_point(space: Sequence[Parameter], point: Point) -> None:
-    """Check that a point lies in a space.
-
-    Raises:
-        ValueError: a key is missing or unknown, or a value is out of bounds.
-    """
-    keys = [edit.key for edit in point]
-    if keys != [parameter.key for parameter in space]:
-        raise ValueError(f"point has keys {keys}, space has {[p.key for p in space]}")
-    for parameter, edit in zip(space, point, strict=True):
-        if parameter.kind == "categorical":
-            _check_choice(parameter, edit)
-        else:
-            _check_number(parameter, edit)
-
-
-def _check_choice(parameter: Parameter, edit: Edit) -> None:
-    # In Python True is 1; in a configuration it is not.
-    if not any(type(c) is type(edit.value) and c == edit.value for c in parameter.choices):
-        raise ValueError(f"{edit.key}={edit.value!r} is none of {parameter.choices}")
-
-
-def _check_number(parameter: Parameter, edit: Edit) -> None:
-    if (
-        isinstance(edit.value, bool | str)
-        or (parameter.low is not None and edit.value < parameter.low)
-        or (parameter.high is not None and edit.value > parameter.high)
-    ):
-        raise ValueError(
-            f"{edit.key}={edit.value!r} lies outside {parameter.low} .. {parameter.high}"
-        )
-    if parameter.kind == "int" and edit.value != int(edit.value):
-        raise ValueError(f"{edit.key}={edit.value!r} is no whole number")
+ADVISED = frozenset({"centaur", "centaur_adaptive", "llm", "llm_mcts"})
+"""Engines that need an adviser."""
 
 
 def create_engine(
-    name: str, space: Sequence[Parameter], seed: int, first: Sequence[Point] = ()
+    name: str,
+    space: Space | Sequence[Parameter],
+    seed: int,
+    first: Sequence[Point] = (),
+    *,
+    budget: int = DEFAULT_BUDGET,
+    adviser: Adviser | None = None,
 ) -> Engine:
     """Return a search engine by name.
 
     Args:
         name: registered name.
-        space: the parameters.
+        space: parameters, with rules or without.
         seed: equal seeds and tells give equal asks.
         first: points to ask for before the engine's own.
+        budget: trials that are planned; some engines choose their method by it.
+        adviser: whom hybrid engines ask.
 
     Raises:
         NotFoundError: no engine has that name.
+        InvalidInputError: its library is not installed, or it needs an adviser.
     """
-    # Imported here so that a missing optional library only matters to those who use it.
-    if name == "random":
-        from arbor.search.random_search import RandomSearch  # noqa: PLC0415
+    if name not in ENGINES:
+        raise NotFoundError(f"no search engine {name!r}; known: {', '.join(ENGINES)}")
+    if name in ADVISED and adviser is None:
+        raise InvalidInputError(f"search engine {name} needs an adviser, such as a model")
+    module, _, attribute = ENGINES[name].partition(":")
+    try:
+        maker = getattr(import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        raise InvalidInputError(
+            f"search engine {name} needs {error.name}: pip install 'arbor-inference[search]'"
+        ) from error
+    engine: Engine = maker(Setup(Space.of(space), seed, tuple(first), budget, adviser))
+    return engine
 
-        return RandomSearch(space, seed, first)
-    if name == "tpe":
-        from arbor.search.tpe import TpeSearch  # noqa: PLC0415
 
-        return TpeSearch(space, seed, first)
-    raise NotFoundError(f"no search engine {name!r}; known: random, tpe")
+def restore(engine: Engine, told: Sequence[tuple[Point, float | None]]) -> Engine:
+    """Tell a new engine what an earlier one was told, and return it; nothing is asked.
+
+    Raises:
+        ValueError: a point does not lie in the space.
+    """
+    for point, value in told:
+        engine.tell(point, value)
+    return engine

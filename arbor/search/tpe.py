@@ -1,13 +1,12 @@
 """Tree-structured Parzen estimator, by Optuna."""
 
-from collections import deque
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import optuna
 
-from arbor.events.types import Edit, Parameter
-from arbor.search.engine import Point, bounds, check_told
+from arbor.events.types import Parameter, Scalar
+from arbor.search.base import AskTell, Setup
+from arbor.search.space import Point, bounds, exists
 
 NUM_STARTUP = 3
 """Points before the estimator's own; the first ones come from the catalog."""
@@ -22,48 +21,53 @@ def _distribution(parameter: Parameter) -> Any:
     return optuna.distributions.FloatDistribution(low, high, log=parameter.log)
 
 
-class TpeSearch:
-    """Optuna's TPE sampler behind ask and tell; failed trials are told as failed."""
+def _suggest(trial: Any, parameter: Parameter) -> Scalar:
+    value: Scalar
+    if parameter.kind == "categorical":
+        value = trial.suggest_categorical(parameter.key, parameter.choices)
+        return value
+    low, high = bounds(parameter)
+    if parameter.kind == "int":
+        value = trial.suggest_int(parameter.key, int(low), int(high), log=parameter.log)
+    else:
+        value = trial.suggest_float(parameter.key, low, high, log=parameter.log)
+    return value
 
-    name = "tpe"
 
-    def __init__(self, space: Sequence[Parameter], seed: int, first: Sequence[Point] = ()) -> None:
+class TpeSearch(AskTell):
+    """Optuna's TPE sampler behind ask and tell; failures count as worse than every success."""
+
+    name: ClassVar[str] = "tpe"
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        self._space = tuple(space)
         self._distributions = {p.key: _distribution(p) for p in self._space}
-        sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=NUM_STARTUP)
-        self._study = optuna.create_study(direction="maximize", sampler=sampler)
-        self._first = deque(first)
-        self._best: tuple[float, Point] | None = None
+        self._sampler = optuna.samplers.TPESampler(seed=0, n_startup_trials=NUM_STARTUP)
+        self._study = optuna.create_study(direction="maximize", sampler=self._sampler)
 
-    def ask(self) -> Point:
-        """Return the next point to try."""
-        if self._first:
-            return self._first.popleft()
-        trial = self._study.ask(self._distributions)
+    def _propose(self, number: int, attempt: int) -> Point:
+        # Its chance depends on the turn alone. A new sampler would read all trials again.
+        seed = self._source(number, attempt).getrandbits(32)
+        self._sampler._rng.rng.seed(seed)
+        self._sampler._random_sampler._rng.rng.seed(seed)
+        trial = self._study.ask()
+        values: dict[str, Scalar] = {}
+        for parameter in self._space:
+            if exists(parameter, values):
+                values[parameter.key] = _suggest(trial, parameter)
         # Told again as a complete trial with its value, so that the asked one must not stay.
         self._study.tell(trial, state=optuna.trial.TrialState.FAIL)
-        return tuple(Edit(key=p.key, value=trial.params[p.key]) for p in self._space)
+        return self._space.point(values)
 
-    def tell(self, point: Point, value: float | None) -> None:
-        """Report the value of a point; None when the trial failed.
-
-        Raises:
-            ValueError: the point does not lie in the space, or the value is not finite.
-        """
-        check_told(self._space, point, value)
+    def _learn(self, point: Point, value: float | None) -> None:
         state = optuna.trial.TrialState
         self._study.add_trial(
             optuna.trial.create_trial(
                 params={edit.key: edit.value for edit in point},
-                distributions=self._distributions,
+                distributions={edit.key: self._distributions[edit.key] for edit in point},
                 value=value,
-                state=state.COMPLETE if value is not None else state.FAIL,
+                # The estimator leaves failed trials out, and ranks pruned ones last.
+                state=state.COMPLETE if value is not None else state.PRUNED,
             )
         )
-        if value is not None and (self._best is None or value > self._best[0]):
-            self._best = (value, point)
-
-    def best(self) -> Point | None:
-        """Return the best point told so far."""
-        return None if self._best is None else self._best[1]

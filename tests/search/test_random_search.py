@@ -3,8 +3,10 @@
 from collections import Counter
 
 from arbor.events.types import Parameter
+from arbor.search.base import Setup
 from arbor.search.random_search import RandomSearch
-from tests.search.engine_contract import SearchEngineContract
+from arbor.search.space import Space
+from tests.contracts.search_engine import SearchEngineContract
 
 
 class TestRandomSearch(SearchEngineContract):
@@ -14,7 +16,7 @@ class TestRandomSearch(SearchEngineContract):
 
 
 def _draws(parameter: Parameter, num: int = 3000) -> list[float]:
-    engine = RandomSearch((parameter,), seed=5)
+    engine = RandomSearch(Setup(Space((parameter,)), seed=5))
     return [float(engine.ask()[0].value) for _ in range(num)]
 
 
@@ -31,7 +33,7 @@ def test_a_logarithmic_range_is_uniform_in_its_logarithm() -> None:
 
 def test_does_not_listen() -> None:
     space = (Parameter(key="k", kind="float", low=0.0, high=1.0),)
-    told, untold = RandomSearch(space, 1), RandomSearch(space, 1)
+    told, untold = (RandomSearch(Setup(Space(space), 1)) for _ in range(2))
     for number in range(5):
         asked = told.ask()
         assert asked == untold.ask()

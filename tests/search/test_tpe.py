@@ -2,7 +2,7 @@
 
 from arbor.events.types import Parameter
 from arbor.search.engine import create_engine
-from tests.search.engine_contract import SearchEngineContract
+from tests.contracts.search_engine import SearchEngineContract
 
 
 class TestTpe(SearchEngineContract):

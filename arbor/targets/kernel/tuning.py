@@ -10,7 +10,8 @@ from arbor.events.types import Edit, Parameter, Scalar
 from arbor.kernels.architectures import Architecture
 from arbor.kernels.base import Operator, Shape
 from arbor.kernels.launching import Config
-from arbor.search.engine import Engine, Point, create_engine
+from arbor.search.engine import Engine, create_engine
+from arbor.search.space import Point
 
 _ASKS_PER_TRIAL = 50
 """An engine that keeps asking for what is ruled out or known is stopped after so many asks."""

@@ -1,0 +1,1 @@
+"""Studies of prior knowledge against search: a table, a plot and raw events from each."""
