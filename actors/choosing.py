@@ -6,13 +6,14 @@ from functools import partial
 from arbor.actors import bundling, rebuilding
 from arbor.core.approval import awaits_approval
 from arbor.core.measure.planning import series_plan
-from arbor.core.measure.sequential import expected_pairs
+from arbor.core.measure.sequential import expected_pairs, guard_violation
 from arbor.core.scopes import because
 from arbor.core.scoring import score, score_terms
 from arbor.core.standing import forbidding
 from arbor.core.state import CampaignState
 from arbor.core.tree import OPEN_STATUSES, Action, Status
 from arbor.events.choice import ActionProposed, ActionScored, ActionWithdrawn, Source
+from arbor.events.evidence import BenchmarkMeasured
 from arbor.events.types import ActionTemplate, ReviveCondition, Scalar, SeriesPlan
 
 MAX_DOUBLINGS = 2
@@ -175,6 +176,11 @@ def _retuning(state: CampaignState, last: Action) -> str | None:
 def second_look(state: CampaignState, last: Action) -> str | None:
     """Return why a gain that could not be shown is measured again with longer series, or None."""
     if not state.tree.is_inconclusive(last, state.settings.measure.min_gain_ratio):
+        return None
+    measured = state.measurement_of(last.node_id or "", "benchmark")
+    result = measured.result if measured is not None else None
+    if isinstance(result, BenchmarkMeasured) and guard_violation(result.guards) is not None:
+        # its gain was proved, and another workload paid for it
         return None
     effect = state.tree.node(last.node_id or "").effect
     seen = f"{effect.ratio:.3f}x over {effect.num_pairs} pairs" if effect is not None else ""

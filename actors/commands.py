@@ -55,10 +55,8 @@ def refusal(state: CampaignState, event: Event) -> str | None:
             return _approval_refusal(state, event.action_id or "")
         case ActionProposed():
             return _proposal_refusal(state, event)
-        case ConstraintLifted():
-            return _lift_refusal(state, event.constraint_id)
-        case ConstraintPublished():
-            return _limit_refusal(state, event)
+        case ConstraintLifted() | ConstraintPublished():
+            return _constraint_refusal(state, event)
         case CampaignPaused() if state.is_paused:
             return "the campaign is paused already; `arbor resume-campaign DIR` goes on"
         case CampaignResumed() if not state.is_paused or event.added_wall_s != 0:
@@ -94,8 +92,12 @@ def _approval_refusal(state: CampaignState, action_id: str) -> str | None:
     return None
 
 
-def _lift_refusal(state: CampaignState, constraint_id: str) -> str | None:
-    known = state.constraints.in_force
+def _constraint_refusal(
+    state: CampaignState, event: ConstraintLifted | ConstraintPublished
+) -> str | None:
+    if isinstance(event, ConstraintPublished):
+        return _limit_refusal(state, event)
+    constraint_id, known = event.constraint_id, state.constraints.in_force
     if constraint_id in known:
         return None
     return f"no constraint {constraint_id!r} is in force; {_near(constraint_id, list(known))}"
@@ -106,7 +108,9 @@ def _limit_refusal(state: CampaignState, event: ConstraintPublished) -> str | No
     if event.constraint_id in state.constraints.keeps_before:
         return f"constraint {event.constraint_id!r} exists already; forbid it again"
     if scope == ConstraintScope(template_id=""):
-        return "a constraint needs a template, --layer, --category, --edit, --at-least or --at-most"
+        return (
+            "a constraint needs a template, --layer, --category, --edit, --at-least or --at-most"
+        )
     known = [name for name in tree.templates if not _is_rebuilt(state, name)]
     if scope.template_id and scope.template_id not in known:
         return f"no template {scope.template_id!r}; {_near(scope.template_id, known)}"

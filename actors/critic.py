@@ -8,10 +8,10 @@ from arbor.actors.introspection import introspection
 from arbor.core.accuracy import Gate, violations
 from arbor.core.exactness import check_greedy_outputs
 from arbor.core.guardrails import Evidence, check
+from arbor.core.health import CRITICS, Symptom, symptoms
 from arbor.core.measure.sequential import gain_verdict, guard_violation
 from arbor.core.measure.soak import soak_summary, soak_violation
 from arbor.core.requests import Request
-from arbor.core.health import CRITICS, Symptom, symptoms
 from arbor.core.scopes import because
 from arbor.core.standing import forbidden_keeps, lift_reason, offence_of, vetoed_keeps
 from arbor.core.state import CampaignState
@@ -183,15 +183,17 @@ class Critic:
         return trial_limits(self.state)
 
     def _lifts(self, now: datetime) -> Sequence[Event]:
-        """Lift what has served its time, or what the stack has outgrown."""
+        """Lift what has served its time, or what the stack has outgrown; the latest first.
+
+        Of several limits on one subject the latest is the tightest: what it left out is tried
+        again before what lies further out.
+        """
         if self.state.is_ended:
             return ()
-        for constraint in self.state.constraints.in_force.values():
+        for constraint in reversed(self.state.constraints.in_force.values()):
             reason = lift_reason(self.state, constraint, now)
             if reason is not None:
-                return (
-                    ConstraintLifted(constraint_id=constraint.constraint_id, reason=reason),
-                )
+                return (ConstraintLifted(constraint_id=constraint.constraint_id, reason=reason),)
         return ()
 
     def _health(self, now: datetime) -> Sequence[Event]:

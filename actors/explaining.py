@@ -62,18 +62,14 @@ def trial_limits(state: CampaignState) -> Sequence[Event]:
             # one point of a space is no idea, and the search knows that it failed
             continue
         parent_id = state.tree.node(record.node_id).parent_id
-        published = _limits(
-            state, action, parent_id, record.trial.edits, found, record.event_id
-        )
+        published = _limits(state, action, parent_id, record.trial.edits, found, record.event_id)
         if published:
             return published
     return ()
 
 
 @lru_cache(maxsize=512)
-def diagnosed_trial(
-    crash: TrialCrash, template_id: str, edits: tuple[Edit, ...]
-) -> Diagnosis:
+def diagnosed_trial(crash: TrialCrash, template_id: str, edits: tuple[Edit, ...]) -> Diagnosis:
     """Return the diagnosis of a broken trial by itself; the same for equal trials."""
     return diagnose(
         Incident(

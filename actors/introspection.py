@@ -1,4 +1,4 @@
-"""Whether a failed idea keeps merit: under which conditions that a log can show; pure functions."""
+"""Whether a failed idea keeps merit, under conditions that a log can show; pure functions."""
 
 from dataclasses import dataclass
 
@@ -45,9 +45,7 @@ def introspection(state: CampaignState, action: Action) -> IntrospectionRecorded
 _NEVER = ReviveCondition()
 
 
-def _of_crash(
-    state: CampaignState, action: Action, template: ActionTemplate
-) -> _Finding | None:
+def _of_crash(state: CampaignState, action: Action, template: ActionTemplate) -> _Finding | None:
     cause = action.root_cause if action.outcome is Status.CRASHED else None
     if cause is None:
         return None
@@ -137,9 +135,7 @@ def _of_guard(state: CampaignState, node: Node) -> _Finding | None:
     return _Finding(ReviveCondition(unguarded=worse), text, ("other_workload",))
 
 
-def _of_bottleneck(
-    state: CampaignState, node: Node, template: ActionTemplate
-) -> _Finding:
+def _of_bottleneck(state: CampaignState, node: Node, template: ActionTemplate) -> _Finding:
     profile = state.tree.profile_at(node.parent_id) if node.parent_id else None
     share = profile.share_of(template.category) if profile is not None else 1.0
     above = min(1.0, share * REVIVE_SHARE_FACTOR)

@@ -88,7 +88,9 @@ class Orchestrator:
     def _lost_grounds(self, _: datetime) -> Sequence[Event]:
         state = self.state
         return (
-            requesting.given_up(state) or rebuilding.withdrawals(state) or requesting.stalled(state)
+            requesting.given_up(state)
+            or rebuilding.withdrawals(state)
+            or requesting.stalled(state)
         )
 
     def _outcomes(self, _: datetime) -> Sequence[Event]:

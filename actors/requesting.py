@@ -143,7 +143,8 @@ def stalled(state: CampaignState) -> Sequence[Event]:
             reason=f"{STALLED}: {state.vitals.reports['stall', node.action_id or ''].detail}",
         )
         for node in state.tree.in_flight()
-        if node.status is Status.WORKING and state.vitals.is_reported("stall", node.action_id or "")
+        if node.status is Status.WORKING
+        and state.vitals.is_reported("stall", node.action_id or "")
     )[:1]
 
 

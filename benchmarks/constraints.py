@@ -1,4 +1,4 @@
-"""What root causes and constraints are worth: campaigns on landscapes that crash, with and without.
+"""What root causes and constraints are worth: campaigns that crash, with and without them.
 
     python benchmarks/constraints.py [--campaigns 40] [--first 0]
 
@@ -38,19 +38,25 @@ NUM_CAMPAIGNS = 40
 FIRST_DEVELOPMENT = 1000
 GOAL_RATIO = 0.95
 """A stack worth so much of the best one is good enough."""
-BUDGET_S = 3 * 3600.0
+BUDGET_S = 6 * 3600.0
 NUM_SWITCHES = 12
 NUM_NUMBERS = 3
 NUM_REFUSED_PAIRS = 3
-NUM_MISSING_KERNELS = 2
+NUM_MISSING_KERNELS = 4
+NUM_TRIALS = 6
+"""Points that one search may start."""
+MAX_REVIVALS = 12
+"""So that a campaign that is not there yet goes on."""
 FAULT_RATIO = 0.04
 """Starts that the host spoils, whatever is started."""
 NOISE = Noise(window_sd=0.01)
 MEASURE = MeasureSettings(start_sd=0.006, soak_s=0.0)
 _OUT_OF_MEMORY = (
     "INFO: allocating the cache",
-    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total"
-    " capacity of 79.10 GiB of which 1.12 GiB is free.",
+    (
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total"
+        " capacity of 79.10 GiB of which 1.12 GiB is free."
+    ),
 )
 _PORT_TAKEN = ("OSError: [Errno 98] Address already in use: ('127.0.0.1', 8000)",)
 
@@ -117,7 +123,7 @@ def _number(i: int, stream: random.Random) -> Number:
         key=f"numbers.number_{i}",
         layer=list(Layer)[i % len(Layer)],
         low=4,
-        high=512,
+        high=2048,
         baseline=16,
         optimum=optimum,
         curvature=stream.uniform(0.05, 0.12),
@@ -187,7 +193,9 @@ def run(number: int, *, learns: bool) -> Course:
         target="landscape",
         seed=number,
         budget=CampaignBudget(wall=BUDGET_S),
-        search=SearchSettings(learn_from_crashes=learns),
+        search=SearchSettings(
+            learn_from_crashes=learns, tuning_trials=NUM_TRIALS, max_revivals=MAX_REVIVALS
+        ),
         measure=MEASURE,
     )
     with tempfile.TemporaryDirectory() as folder:
@@ -237,8 +245,13 @@ def rows(pairs: Sequence[tuple[Course, Course]]) -> list[Row]:
     total_with = sum(starts_until_good(a, b) for a, b in pairs)
     total_without = sum(starts_until_good(b, a) for a, b in pairs)
     table = [
-        at_most("starts until 95 % of the best, with over without", 100 * total_with /
-                total_without, "%", 70, how),
+        at_most(
+            "starts until 95 % of the best, with over without",
+            100 * total_with / total_without,
+            "%",
+            70,
+            how,
+        ),
         at_least(
             "campaigns that got there, with, over without",
             sum(a.reached_at is not None for a, _ in pairs)
@@ -252,24 +265,52 @@ def rows(pairs: Sequence[tuple[Course, Course]]) -> list[Row]:
         own = [pair[which] for pair in pairs]
         num = len(own)
         table += [
-            Row(f"campaigns that got there, {name}", sum(c.reached_at is not None for c in own),
-                f"of {num}", how=how),
-            Row(f"starts until then, {name}",
-                (total_with, total_without)[which] / num, "a campaign", how=how),
-            Row(f"starts in all, {name}", sum(c.num_starts for c in own) / num, "a campaign",
-                how=how),
-            Row(f"starts that broke, {name}", sum(c.num_broken for c in own) / num,
-                "a campaign", how=how),
-            Row(f"final stack over the best, {name}",
-                100 * sum(c.worth for c in own) / num, "%", how=how),
+            Row(
+                f"campaigns that got there, {name}",
+                sum(c.reached_at is not None for c in own),
+                f"of {num}",
+                how=how,
+            ),
+            Row(
+                f"starts until then, {name}",
+                (total_with, total_without)[which] / num,
+                "a campaign",
+                how=how,
+            ),
+            Row(
+                f"starts in all, {name}",
+                sum(c.num_starts for c in own) / num,
+                "a campaign",
+                how=how,
+            ),
+            Row(
+                f"starts that broke, {name}",
+                sum(c.num_broken for c in own) / num,
+                "a campaign",
+                how=how,
+            ),
+            Row(
+                f"final stack over the best, {name}",
+                100 * sum(c.worth for c in own) / num,
+                "%",
+                how=how,
+            ),
         ]
     learned = [a for a, _ in pairs]
     return [
         *table,
-        Row("constraints", sum(c.num_constraints for c in learned) / len(pairs), "a campaign",
-            how=how),
-        Row("trials not started", sum(c.num_avoided for c in learned) / len(pairs), "a campaign",
-            how=how),
+        Row(
+            "constraints",
+            sum(c.num_constraints for c in learned) / len(pairs),
+            "a campaign",
+            how=how,
+        ),
+        Row(
+            "trials not started",
+            sum(c.num_avoided for c in learned) / len(pairs),
+            "a campaign",
+            how=how,
+        ),
     ]
 
 

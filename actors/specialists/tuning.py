@@ -1,15 +1,17 @@
 """The tuning specialist: black-box search over the numbers inside one action."""
 
+from collections.abc import Sequence
+
 from arbor.actors.specialists.avoiding import Avoidance
 from arbor.actors.specialists.base import Task
-from arbor.events.types import Edit
-from arbor.events.work import TrialMeasured
-from arbor.search.engine import Engine, create_engine
+from arbor.events.types import Edit, Parameter
+from arbor.events.work import TrialCrash, TrialMeasured
+from arbor.search.engine import check_point, create_engine
 from arbor.search.grid import every_point
 from arbor.targets.base import ServerFailedError
 
 MAX_ASKED_RATIO = 4
-"""Points asked for, over trials that may be started: what is avoided costs nothing but a number."""
+"""Points asked for, over trials that may be started: what is avoided costs a number alone."""
 
 
 class TuningCraft:
@@ -49,12 +51,11 @@ class TuningCraft:
         if points := every_point(space, num_trials):
             first = tuple(dict.fromkeys((*first, *points)))
             num_trials = max_asked = len(points)
-        engine = create_engine(self._engine_name, space, task.state.settings.seed, first)
         done = tuple(task.state.trials.get(task.dispatch.node_id, ()))
-        search = _Search(task, engine, self._engine_name, fixed, Avoidance(task, done))
+        search = _Search(task, self._engine_name, fixed, first)
         while search.num_started < num_trials and search.num_asked < max_asked:
             search.step(done)
-        best = engine.best()
+        best = search.best()
         if best is None:
             raise search.last_error or ServerFailedError(
                 "screening", "no point of the space worked"
@@ -74,19 +75,26 @@ class _Search:
     def __init__(
         self,
         task: Task,
-        engine: Engine,
         engine_name: str,
         fixed: tuple[Edit, ...],
-        avoidance: Avoidance,
+        first: Sequence[tuple[Edit, ...]],
     ) -> None:
         self.num_asked = 0
         self.num_started = 0
         self.last_error: ServerFailedError | None = None
         self._task = task
-        self._engine = engine
         self._engine_name = engine_name
         self._fixed = fixed
-        self._avoidance = avoidance
+        self._avoidance = Avoidance(task)
+        self._space = self._avoidance.narrowed(task.template.space)
+        self._told: list[tuple[tuple[Edit, ...], float | None]] = []
+        own = [point for point in first if _lies_in(self._space, point)]
+        self._engine = create_engine(engine_name, self._space, task.state.settings.seed, own)
+
+    def best(self) -> tuple[Edit, ...] | None:
+        """Return the best point of all trials; None when none worked."""
+        worked = [(value, point) for point, value in self._told if value is not None]
+        return max(worked, key=lambda each: each[0])[1] if worked else None
 
     def step(self, done: tuple[TrialMeasured, ...]) -> None:
         """Ask for a point and tell its value: from an earlier attempt, or from a trial now."""
@@ -99,14 +107,16 @@ class _Search:
         self.num_started += not recorded.avoided
         keys = {edit.key for edit in point}
         told = tuple(edit for edit in recorded.edits if edit.key in keys)
-        self._engine.tell(told, recorded.throughput_tok_s)
+        self._tell(told, recorded.throughput_tok_s)
+        if recorded.crash is not None:
+            self._learn(recorded.edits, recorded.crash)
 
     def _try(self, point: tuple[Edit, ...]) -> None:
         task, number, edits = self._task, self.num_asked, (*self._fixed, *point)
         task.check_wanted()
         reason = self._avoidance.reason(edits)
         if reason is not None:
-            self._engine.tell(point, None)
+            self._tell(point, None)
             task.record_avoided_trial(number, edits, self._engine_name, reason)
             return
         self.num_started += 1
@@ -114,15 +124,43 @@ class _Search:
             sample = task.screen(edits)
         except ServerFailedError as error:
             self.last_error = error
-            self._engine.tell(point, None)
-            crash = task.record_broken_trial(number, edits, self._engine_name, error)
-            self._avoidance.note(number, edits, crash)
+            self._tell(point, None)
+            self._learn(edits, task.record_broken_trial(number, edits, self._engine_name, error))
             return
-        self._engine.tell(point, sample.throughput_tok_s if sample.num_failed == 0 else None)
+        self._tell(point, sample.throughput_tok_s if sample.num_failed == 0 else None)
         task.record_trial(number, edits, self._engine_name, sample)
+
+    def _tell(self, point: tuple[Edit, ...], value: float | None) -> None:
+        self._told.append((point, value))
+        if _lies_in(self._space, point):
+            # a constraint may have come since an earlier attempt tried it
+            self._engine.tell(point, value)
+
+    def _learn(self, edits: tuple[Edit, ...], crash: TrialCrash) -> None:
+        """Leave out what would break as well, and search on in what is left of the space."""
+        if not self._avoidance.note(self.num_asked, edits, crash):
+            return
+        space = self._avoidance.narrowed(self._space)
+        if space == self._space:
+            return
+        self._space = space
+        # another seed: the same one would ask for what was asked for already
+        seed = self._task.state.settings.seed + self.num_asked
+        self._engine = create_engine(self._engine_name, space, seed)
+        for point, value in self._told:
+            if value is not None and _lies_in(space, point):
+                self._engine.tell(point, value)
 
     def words(self) -> str:
         """Return what was tried."""
         num_avoided = self.num_asked - self.num_started
         spared = f", {num_avoided} more not started" if num_avoided else ""
         return f"best of {self.num_started} points{spared}"
+
+
+def _lies_in(space: Sequence[Parameter], point: Sequence[Edit]) -> bool:
+    try:
+        check_point(space, tuple(point))
+    except ValueError:
+        return False
+    return True

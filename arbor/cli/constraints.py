@@ -56,8 +56,8 @@ def constraints(
     if not limits.published:
         say("no constraint was published")
     for name in limits.published:
-        for line in _lines(limits, blocks, name):
-            say(one_line(line, _MAX_WIDTH))
+        for head, line in _lines(limits, blocks, name):
+            say(f"{head}{one_line(line, _MAX_WIDTH)}")
 
 
 def _record(limits: _Limits, blocks: ConstraintBlocks, name: str) -> dict[str, object]:
@@ -80,21 +80,28 @@ def _record(limits: _Limits, blocks: ConstraintBlocks, name: str) -> dict[str, o
     }
 
 
-def _lines(limits: _Limits, blocks: ConstraintBlocks, name: str) -> Iterator[str]:
+def _lines(limits: _Limits, blocks: ConstraintBlocks, name: str) -> Iterator[tuple[str, str]]:
+    """Yield what is said of a constraint, as heads of lines and their texts."""
+
+    def head(word: str) -> str:
+        return f"      {word:<10}"
+
     position, event = limits.published[name]
     ended = limits.lifted.get(name)
-    until = f"lifted at {ended[0]}: {ended[1]}" if ended else f"ends {lift_words(event.lift)}"
-    yield f"{name}  {scope_words(event.scope)}"
-    yield f"      because   {event.reason} (position {position})"
+    yield f"{name}  ", scope_words(event.scope)
+    yield head("because"), f"{event.reason} (position {position})"
     for number, line in enumerate(event.evidence):
-        yield f"      {'evidence' if number == 0 else '':<8}  {line}"
-    yield f"      {'is over' if ended else 'in force':<8}  {until}"
+        yield head("" if number else "evidence"), line
+    if ended is not None:
+        yield head("is over"), f"lifted at {ended[0]}: {ended[1]}"
+    else:
+        yield head("in force"), f"ends {lift_words(event.lift)}"
     blocked: dict[str, list[str]] = {}
     for _, stage, what, _action_id, _at in blocks.of(name):
         blocked.setdefault(stage, []).append(what)
     if not blocked:
-        yield "      blocked   nothing so far"
+        yield head("blocked"), "nothing so far"
     for stage, found in blocked.items():
         shown = "; ".join(found[:_MAX_SHOWN])
         more = f"; and {len(found) - _MAX_SHOWN} more" if len(found) > _MAX_SHOWN else ""
-        yield f"      blocked   {len(found)} at {stage}: {shown}{more}"
+        yield head("blocked"), f"{len(found)} at {stage}: {shown}{more}"

@@ -196,7 +196,7 @@ def resume_campaign(
 Setting = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Repeatable.")]
 
 
-def forbid(  # noqa: PLR0913, PLR0917 - one option for each way to narrow it
+def forbid(  # noqa: PLR0917 - one option for each way to narrow it
     directory: Directory,
     template: Annotated[
         str | None, typer.Argument(metavar="[TEMPLATE]", help="Only this action.")

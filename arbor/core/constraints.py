@@ -30,6 +30,8 @@ class Constraints:
     """Events that constraints, in force or not, were published because of."""
     num_lifted: dict[ConstraintScope, int] = field(default_factory=dict)
     """Subject of a scope, without its bounds, to how often a constraint on it was lifted."""
+    lifted_at_keep: dict[ConstraintScope, int] = field(default_factory=dict)
+    """Subject of a scope to the keeps of the campaign before a constraint on it was lifted."""
     lifted: set[str] = field(default_factory=set)
     """Constraints that were lifted and not published again."""
     kept: list[str] = field(default_factory=list)
@@ -69,6 +71,14 @@ class Constraints:
         """Return how often a constraint on the same subject was lifted, whatever its bounds."""
         return self.num_lifted.get(subject_of(scope), 0)
 
+    def keeps_since(self, constraint: ConstraintPublished) -> list[str]:
+        """Return the actions kept since a constraint was published.
+
+        Of several on one subject one is lifted at a time: for the others it counts from then.
+        """
+        lifted_at = self.lifted_at_keep.get(subject_of(constraint.scope), 0)
+        return self.kept[max(lifted_at, self.keeps_before[constraint.constraint_id]) :]
+
     def _publish(self, event: ConstraintPublished) -> None:
         self.in_force[event.constraint_id] = event
         self.lifted.discard(event.constraint_id)
@@ -82,6 +92,7 @@ class Constraints:
         if ended is not None:
             subject = subject_of(ended.scope)
             self.num_lifted[subject] = self.num_lifted.get(subject, 0) + 1
+            self.lifted_at_keep[subject] = len(self.kept)
             self.lifted.add(constraint_id)
 
 

@@ -4,8 +4,10 @@ A refuted idea is forbidden as the template that it was. Two kinds of failures r
 still come back whoever meets them:
 
 - memory, or another resource of the machine, that ran out: the same numbers and any further in
-  the direction in which the attempt moved them, on this machine;
-- a kernel that the installed software does not have: the same settings, with these versions.
+  the direction in which the attempt moved them, on this machine. How much there is to give depends
+  on the stack, so such limits are tried again after some keeps, the tightest first;
+- a kernel that the installed software does not have: the same settings, with these versions, where
+  the kinds of things that kept actions chose are the same. Amounts may differ.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +33,7 @@ class Setting:
         edits: what it set.
         before: the configuration that it was set on.
         context: what kept actions had changed there and the template does not need.
-        full_context: all that kept actions had changed there.
+        full_context: all that kept actions had changed there, needed or not.
         hardware: the machine, as ``machine_name`` tells it.
         software: versions of the stack.
     """
@@ -56,18 +58,21 @@ def narrow_scope(found: Diagnosis, setting: Setting) -> ConstraintScope | None:
     changed = tuple(e for e in setting.edits if setting.before.get(e.key) != e.value)
     if found.fault != "implementation" or not changed:
         return None
-    own = {edit.key for edit in changed}
-    context = tuple(edit for edit in setting.full_context if edit.key not in own)
     if found.group == "oom" or found.cause in _RESOURCES:
         ranges = {edit.key: _beyond(edit, setting.before.get(edit.key)) for edit in changed}
         return ConstraintScope(
             template_id="",
             edits=tuple(edit for edit in changed if ranges[edit.key] is None),
             ranges=tuple(each for each in ranges.values() if each is not None),
-            context=context,
             hardware=setting.hardware,
         )
     if found.cause in _MISSING:
+        own = {edit.key for edit in changed}
+        context = tuple(
+            edit
+            for edit in setting.full_context
+            if edit.key not in own and isinstance(edit.value, bool | str)
+        )
         return ConstraintScope(
             template_id="",
             edits=changed,

@@ -120,9 +120,9 @@ def _is_inside(
         return wanted.holds(after.get(wanted.key))
     if parameter.kind == "categorical":
         return all(wanted.holds(choice) for choice in parameter.choices)
-    return (wanted.low is None or (parameter.low is not None and parameter.low >= wanted.low)) and (
-        wanted.high is None or (parameter.high is not None and parameter.high <= wanted.high)
-    )
+    return (
+        wanted.low is None or (parameter.low is not None and parameter.low >= wanted.low)
+    ) and (wanted.high is None or (parameter.high is not None and parameter.high <= wanted.high))
 
 
 def because(constraint: ConstraintPublished) -> str:

@@ -20,7 +20,7 @@ class Offence:
     constraint: ConstraintPublished
 
 
-def forbidding(  # noqa: PLR0913 - what is proposed and where, each by its name
+def forbidding(
     state: CampaignState,
     template_id: str,
     edits: Sequence[Edit],
@@ -85,7 +85,7 @@ def lift_reason(
 ) -> str | None:
     """Return why a constraint in force ends by itself at a time, or None."""
     lift = constraint.lift
-    later = state.constraints.kept[state.constraints.keeps_before[constraint.constraint_id] :]
+    later = state.constraints.keeps_since(constraint)
     actions = (state.tree.actions.get(action_id) for action_id in later)
     templates = [action.template_id for action in actions if action is not None]
     unlocking = [name for name in templates if name in lift.kept_any_of]

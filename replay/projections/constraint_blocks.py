@@ -62,7 +62,11 @@ class ConstraintBlocks(PythonProjection):
             case ActionWithdrawn() if (name := _named(event.reason)) is not None:
                 yield name, self._stage(event.action_id), *self._told(event, position)
             case ActionVetoed() if event.constraint_id is not None:
-                yield event.constraint_id, self._stage(event.action_id), *self._told(event, position)
+                yield (
+                    event.constraint_id,
+                    self._stage(event.action_id),
+                    *self._told(event, position),
+                )
             case ActionReverted() if (name := named_in(event.reason)) is not None:
                 yield name, "keep", *self._told(event, position)
             case _:

@@ -1,4 +1,4 @@
-"""Every failed idea is asked under which conditions it keeps merit, and comes back when they hold."""
+"""Every failed idea is asked when it keeps merit, and comes back when that holds."""
 
 import pytest
 
@@ -145,7 +145,9 @@ def test_a_gain_that_a_guard_paid_for_has_merit_where_that_is_not_served() -> No
     stage.turn()
     stage.check_accuracy()
     stage.turn()
-    stage.measure(1.4, guards=(GuardEffect(name="long", effect=stage.effect(0.8), max_loss_ratio=0.03),))
+    stage.measure(
+        1.4, guards=(GuardEffect(name="long", effect=stage.effect(0.8), max_loss_ratio=0.03),)
+    )
     stage.turn()
     said = _said(stage)
     assert said.merit == ("other_workload",)
@@ -154,23 +156,30 @@ def test_a_gain_that_a_guard_paid_for_has_merit_where_that_is_not_served() -> No
 
 
 def test_what_a_constraint_forbade_at_the_end_comes_back_when_it_is_lifted() -> None:
-    stage = Stage(template("a"), settings=SETTINGS)
+    """It was measured and judged when the constraint came, just before the keep."""
+    stage = Stage(template("a"), template("b", Layer.FRAMEWORK), settings=SETTINGS)
     stage.open()
     stage.work("a")
     stage.turn()
     stage.check_accuracy()
     stage.turn()
     stage.measure(1.4)
+    stage.reactors["critic"].run_until_quiet()
     scope = ConstraintScope(template_id="a")
     stage.say(ConstraintPublished(constraint_id="h1", scope=scope, reason="not here"))
+    stage.reactors["orchestrator"].run_until_quiet()
     stage.turn()
+    said = _said(stage)
+    assert said.merit == ("limit",)
+    assert said.revive == ReviveCondition(lifted_constraint="h1")
+    assert _revived(stage, "a") == []
     stage.say(ConstraintLifted(constraint_id="h1", reason="fixed"))
     stage.turn()
-    assert [e for e in stage.of_kind(ActionProposed) if e.template_id == "a"][1:]
+    assert _revived(stage, "a") == ["h1 was lifted"]
 
 
 def test_an_implementation_that_met_a_limit_waits_for_its_end() -> None:
-    stage = Stage(template("a"), settings=SETTINGS)
+    stage = Stage(template("a"), template("b", Layer.FRAMEWORK), settings=SETTINGS)
     stage.open()
     stage.break_work("a", OOM)
     stage.turn()

@@ -132,20 +132,34 @@ def test_what_was_lifted_is_counted_by_its_subject() -> None:
     assert not _constraints(limit("c1", 64.0), lifted, limit("c1", 64.0)).lifted
 
 
-def test_it_knows_which_keeps_came_later_and_which_event_was_the_cause() -> None:
-    kept = ActionKept(
-        action_id="a1",
-        node_id="n1",
-        parent_id="n0",
-        commit="c",
-        edits=(),
-        effect=Effect(
-            ratio=1.1, low=1.0, high=1.2, alpha=0.05, num_pairs=3, sd_log_ratio=0.1,
-            num_starts_per_arm=1,
-        ),
+def _kept(action_id: str) -> ActionKept:
+    effect = Effect(
+        ratio=1.1,
+        low=1.0,
+        high=1.2,
+        alpha=0.05,
+        num_pairs=3,
+        sd_log_ratio=0.1,
+        num_starts_per_arm=1,
     )
+    return ActionKept(
+        action_id=action_id, node_id="n1", parent_id="n0", commit="c", edits=(), effect=effect
+    )
+
+
+def test_it_knows_which_keeps_came_later_and_which_event_was_the_cause() -> None:
+    kept = _kept("a1")
     because = _published("c2").model_copy(update={"causation_id": "e7"})
     constraints = _constraints(_published("c1"), kept, because)
     assert constraints.kept == ["a1"]
     assert constraints.keeps_before == {"c1": 0, "c2": 1}
     assert constraints.causes == {"e7"}
+    assert constraints.keeps_since(_published("c1")) == ["a1"]
+    assert constraints.keeps_since(_published("c2")) == []
+
+
+def test_of_one_subject_one_is_lifted_at_a_time() -> None:
+    kept = _kept("a1")
+    lifted = ConstraintLifted(constraint_id="c2", reason="3 keeps")
+    constraints = _constraints(_published("c1"), _published("c2"), kept, lifted, _kept("a2"))
+    assert constraints.keeps_since(_published("c1")) == ["a2"]

@@ -44,9 +44,7 @@ def _setting(*edits: Edit, **before: Scalar) -> Setting:
 )
 def test_what_ran_out_of_memory_does_so_further_on(value: int, wanted: ValueRange) -> None:
     scope = narrow_scope(_found(OOM), _setting(Edit(key=SIZE, value=value)))
-    assert scope == ConstraintScope(
-        template_id="", ranges=(wanted,), context=(KEPT, NEEDED), hardware="EPYC 8 GiB"
-    )
+    assert scope == ConstraintScope(template_id="", ranges=(wanted,), hardware="EPYC 8 GiB")
 
 
 def test_a_switch_that_ran_out_of_memory_is_forbidden_as_it_was() -> None:
@@ -63,11 +61,10 @@ def test_a_number_that_no_one_knew_is_forbidden_alone() -> None:
     assert scope.ranges == (ValueRange(key="new.size", low=9.0, high=9.0),)
 
 
-def test_the_own_keys_are_no_context() -> None:
-    setting = replace(
-        _setting(Edit(key=SIZE, value=64)), full_context=(Edit(key=SIZE, value=8), KEPT)
-    )
-    scope = narrow_scope(_found(OOM), setting)
+def test_own_keys_and_amounts_are_no_context_of_a_missing_kernel() -> None:
+    edit = Edit(key="s.flash", value=True)
+    full = (Edit(key="s.flash", value=False), Edit(key=SIZE, value=64), KEPT)
+    scope = narrow_scope(_found(NO_KERNEL), replace(_setting(edit), full_context=full))
     assert scope is not None
     assert scope.context == (KEPT,)
 

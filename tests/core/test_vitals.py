@@ -57,9 +57,16 @@ def test_leases_that_change_hands_are_a_sign_of_life() -> None:
 def test_failures_of_the_place_are_counted_until_something_succeeds() -> None:
     failed = (_failed("a1", "disk_full"), _failed("a2", "disk_full", "unknown"))
     assert _after(*failed).failures == [Failure("disk_full", "x"), Failure("disk_full", "y")]
-    assert _after(_failed("a1", "oom", "implementation"), _failed("a1", "no", "idea")).failures == []
+    assert (
+        _after(_failed("a1", "oom", "implementation"), _failed("a1", "no", "idea")).failures == []
+    )
     patch = PatchProposed(
-        action_id="a1", node_id="n000", base_commit="", commit="", edits=(), diff_digest="",
+        action_id="a1",
+        node_id="n000",
+        base_commit="",
+        commit="",
+        edits=(),
+        diff_digest="",
         validation="",
     )
     assert _after(*failed, patch).failures == []

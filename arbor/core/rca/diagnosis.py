@@ -40,7 +40,9 @@ def diagnose(incident: Incident) -> Diagnosis:
 
 def unknown(evidence: tuple[LogLine, ...] = ()) -> Diagnosis:
     """Return the diagnosis that blames nobody."""
-    return Diagnosis("unknown", "unknown", "", "unknown", 0.0, "look at the log", evidence=evidence)
+    return Diagnosis(
+        "unknown", "unknown", "", "unknown", 0.0, "look at the log", evidence=evidence
+    )
 
 
 def _found(rule: Rule, record: Record, evidence: tuple[LogLine, ...]) -> Diagnosis:
