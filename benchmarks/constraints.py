@@ -1,6 +1,6 @@
 """What root causes and constraints are worth: campaigns that crash, with and without them.
 
-    python benchmarks/constraints.py [--campaigns 40] [--first 0]
+    python benchmarks/constraints.py [--campaigns 24] [--first 0]
 
 Every landscape has numbers whose upper part runs out of memory, pairs of options that the stack
 refuses, options whose kernel the installed version lacks, and a host that is at fault now and
@@ -34,7 +34,7 @@ from arbor.targets.landscape_optimum import best_config
 from arbor.targets.landscape_samples import RandomShape, random_surface
 from arbor.targets.landscape_surface import Crash, Number, Surface
 
-NUM_CAMPAIGNS = 40
+NUM_CAMPAIGNS = 24
 FIRST_DEVELOPMENT = 1000
 GOAL_RATIO = 0.95
 """A stack worth so much of the best one is good enough."""
@@ -43,7 +43,7 @@ NUM_SWITCHES = 12
 NUM_NUMBERS = 3
 NUM_REFUSED_PAIRS = 3
 NUM_MISSING_KERNELS = 4
-NUM_TRIALS = 6
+NUM_TRIALS = 8
 """Points that one search may start."""
 MAX_REVIVALS = 12
 """So that a campaign that is not there yet goes on."""

@@ -1,5 +1,7 @@
 """Scopes: a template, a family, a range, a place; what lies in them and what does not."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,8 +36,8 @@ AT_LEAST_64 = ConstraintScope(template_id="", ranges=(ValueRange(key=SIZE, low=6
 SPACE = Parameter(key=SIZE, kind="int", low=1, high=512)
 
 
-def _size(value: int, before: int = 8, **more: object) -> Proposal:
-    return Proposal("any", (Edit(key=SIZE, value=value),), {SIZE: before}, **more)  # type: ignore[arg-type]
+def _size(value: int, before: int = 8, **more: Any) -> Proposal:
+    return Proposal("any", (Edit(key=SIZE, value=value),), {SIZE: before}, **more)
 
 
 @given(st.integers(-1000, 1000), st.integers(-1000, 1000), st.integers(-1000, 1000))
@@ -108,7 +110,7 @@ def test_a_searched_key_may_end_anywhere() -> None:
     ],
 )
 def test_every_field_narrows(
-    narrower: dict[str, object], there: dict[str, object], elsewhere: dict[str, object] | None
+    narrower: dict[str, object], there: dict[str, Any], elsewhere: dict[str, Any] | None
 ) -> None:
     scope = AT_LEAST_64.model_copy(update=narrower)
     assert covers(scope, _size(64, **there))
