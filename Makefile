@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 BUDGET ?= 5m
 VLLM_BUDGET ?= 20m
 
-.PHONY: demo vllm demo-vllm test test-vllm check format bench bench-engine bench-trust bench-engine-trust bench-rca bench-best bench-replay bench-log bench-kernels bench-bbob bench-ask chaos clean
+.PHONY: demo vllm demo-vllm test test-vllm check format bench bench-engine bench-trust bench-engine-trust bench-rca bench-best bench-replay bench-log bench-kernels bench-bbob bench-ask chaos clean bench-constraints
 
 # An installed torch (a ROCm or CUDA container) is seen and kept.
 $(VENV)/.made:
@@ -68,6 +68,9 @@ bench-engine-trust: $(VENV)/.dev  ## A/A campaigns and rechecked claims on the r
 
 bench-rca: $(VENV)/.dev  ## root causes of public failures: blame, groups, an open and a sealed half
 	$(BIN)/python benchmarks/rca.py
+
+bench-constraints: $(VENV)/.dev  ## landscapes that crash: starts with root causes and constraints, and without
+	$(BIN)/python benchmarks/constraints.py
 
 bench-best: $(VENV)/.dev  ## the best stack by a long offline search, to compare campaigns with
 	$(BIN)/python benchmarks/engine_best_stack.py

@@ -7,7 +7,7 @@ from arbor.actors.attempt import CancelledError
 from arbor.actors.journal import Journal
 from arbor.actors.measurement import Measurement
 from arbor.actors.place import Place
-from arbor.actors.remedies import carry_out, step_of_request
+from arbor.actors.remedies import clean, step_of_request
 from arbor.actors.requesting import is_profile_due
 from arbor.core.requests import Request
 from arbor.core.tree import Status
@@ -57,7 +57,7 @@ class Bench:
             # It was cancelled while the devices were waited for.
             return
         step = step_of_request(self._journal.state, request)
-        remedies = carry_out(step, self._place, self._journal.state)
+        remedies = clean(step, self._place, self._journal.state)
         with suppress(ConflictError, CancelledError):
             self._journal.append(
                 AttemptStarted(

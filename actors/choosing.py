@@ -1,17 +1,20 @@
 """What to try next: proposals, scores, briefs; pure functions of the campaign's state."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from arbor.actors import bundling, rebuilding
 from arbor.core.approval import awaits_approval
 from arbor.core.measure.planning import series_plan
-from arbor.core.measure.sequential import expected_pairs
+from arbor.core.measure.sequential import expected_pairs, guard_violation
+from arbor.core.scopes import because
 from arbor.core.scoring import score, score_terms
+from arbor.core.standing import forbidding
 from arbor.core.state import CampaignState
 from arbor.core.tree import OPEN_STATUSES, Action, Status
 from arbor.events.choice import ActionProposed, ActionScored, ActionWithdrawn, Source
-from arbor.events.types import ActionTemplate, Scalar, SeriesPlan
+from arbor.events.evidence import BenchmarkMeasured
+from arbor.events.types import ActionTemplate, ReviveCondition, Scalar, SeriesPlan
 
 MAX_DOUBLINGS = 2
 """A series is at most this often doubled by second looks."""
@@ -33,10 +36,15 @@ def inapplicable_reason(state: CampaignState, template: ActionTemplate) -> str |
         return unmet
     if not _changes_something(template, config):
         return "already in force"
-    constraint = state.constraints.blocking(template.template_id, template.edits, config)
-    if constraint is not None:
-        return f"constraint {constraint.constraint_id}: {constraint.reason}"
-    return None
+    constraint = forbidding(
+        state,
+        template.template_id,
+        template.edits,
+        config,
+        state.tree.current_id,
+        space=template.space,
+    )
+    return because(constraint) if constraint is not None else None
 
 
 def obstacle(state: CampaignState, action: Action) -> str | None:
@@ -52,8 +60,8 @@ def _revival(state: CampaignState, last: Action) -> str | None:
         return None
     tree = state.tree
     before = set(tree.kept_templates(tree.node(last.node_id).parent_id or tree.current_id))
-    now = set(tree.kept_templates(tree.current_id))
-    unlocked = sorted((now - before) & set(last.revive.kept_any_of))
+    later = [name for name in tree.kept_templates(tree.current_id) if name not in before]
+    unlocked = sorted(set(later) & set(last.revive.kept_any_of))
     if unlocked:
         return f"{', '.join(unlocked)} was kept since"
     profile = tree.profile_at(tree.current_id)
@@ -64,6 +72,31 @@ def _revival(state: CampaignState, last: Action) -> str | None:
                 f"{last.revive.category} now takes {share:.0%} of the time "
                 f"(above {last.revive.share_above_ratio:.0%})"
             )
+    return _changed_ground(state, last.revive, later)
+
+
+def _changed_ground(
+    state: CampaignState, revive: ReviveCondition, later: Sequence[str]
+) -> str | None:
+    """Return why what stood in an idea's way is gone, or None.
+
+    Args:
+        state: the campaign.
+        revive: when the idea has merit.
+        later: templates kept on the path in force since it was tried.
+    """
+    tree = state.tree
+    moved = [name for name in later if tree.templates[name].category == revive.kept_category]
+    if revive.kept_category and moved:
+        return f"{moved[0]} was kept since and may have sent {revive.kept_category} another way"
+    grown = state.live_counters.get(tree.current.commit or "", ())
+    if revive.live_counter and revive.live_counter in grown:
+        return f"the code that it changes runs now: {revive.live_counter} grows"
+    if revive.lifted_constraint in state.constraints.lifted:
+        return f"{revive.lifted_constraint} was lifted"
+    guarded = {guard.name for guard in state.settings.measure.guards}
+    if revive.unguarded and guarded.isdisjoint(revive.unguarded):
+        return f"{', '.join(revive.unguarded)} is not guarded any more"
     return None
 
 
@@ -143,6 +176,11 @@ def _retuning(state: CampaignState, last: Action) -> str | None:
 def second_look(state: CampaignState, last: Action) -> str | None:
     """Return why a gain that could not be shown is measured again with longer series, or None."""
     if not state.tree.is_inconclusive(last, state.settings.measure.min_gain_ratio):
+        return None
+    measured = state.measurement_of(last.node_id or "", "benchmark")
+    result = measured.result if measured is not None else None
+    if isinstance(result, BenchmarkMeasured) and guard_violation(result.guards) is not None:
+        # its gain was proved, and another workload paid for it
         return None
     effect = state.tree.node(last.node_id or "").effect
     seen = f"{effect.ratio:.3f}x over {effect.num_pairs} pairs" if effect is not None else ""

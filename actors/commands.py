@@ -12,8 +12,13 @@ from arbor.events.base import Event
 from arbor.events.campaign import CampaignPaused, CampaignResumed
 from arbor.events.choice import ActionProposed
 from arbor.events.errors import InvalidInputError
-from arbor.events.limits import ActionApproved, ActionVetoed, ConstraintLifted
-from arbor.events.types import ActionTemplate, Edit, Layer, Scalar
+from arbor.events.limits import (
+    ActionApproved,
+    ActionVetoed,
+    ConstraintLifted,
+    ConstraintPublished,
+)
+from arbor.events.types import ActionTemplate, ConstraintScope, Edit, Layer, Scalar
 
 HUMAN = "human"
 """Actors whose name begins like this are people; their login name follows a colon."""
@@ -50,8 +55,8 @@ def refusal(state: CampaignState, event: Event) -> str | None:
             return _approval_refusal(state, event.action_id or "")
         case ActionProposed():
             return _proposal_refusal(state, event)
-        case ConstraintLifted():
-            return _lift_refusal(state, event.constraint_id)
+        case ConstraintLifted() | ConstraintPublished():
+            return _constraint_refusal(state, event)
         case CampaignPaused() if state.is_paused:
             return "the campaign is paused already; `arbor resume-campaign DIR` goes on"
         case CampaignResumed() if not state.is_paused or event.added_wall_s != 0:
@@ -87,11 +92,39 @@ def _approval_refusal(state: CampaignState, action_id: str) -> str | None:
     return None
 
 
-def _lift_refusal(state: CampaignState, constraint_id: str) -> str | None:
-    known = state.constraints.in_force
+def _constraint_refusal(
+    state: CampaignState, event: ConstraintLifted | ConstraintPublished
+) -> str | None:
+    if isinstance(event, ConstraintPublished):
+        return _limit_refusal(state, event)
+    constraint_id, known = event.constraint_id, state.constraints.in_force
     if constraint_id in known:
         return None
     return f"no constraint {constraint_id!r} is in force; {_near(constraint_id, list(known))}"
+
+
+def _limit_refusal(state: CampaignState, event: ConstraintPublished) -> str | None:
+    scope, tree = event.scope, state.tree
+    if event.constraint_id in state.constraints.keeps_before:
+        return f"constraint {event.constraint_id!r} exists already; forbid it again"
+    if scope == ConstraintScope(template_id=""):
+        return (
+            "a constraint needs a template, --layer, --category, --edit, --at-least or --at-most"
+        )
+    known = [name for name in tree.templates if not _is_rebuilt(state, name)]
+    if scope.template_id and scope.template_id not in known:
+        return f"no template {scope.template_id!r}; {_near(scope.template_id, known)}"
+    if scope.below_node_id and scope.below_node_id not in tree.nodes:
+        return f"no node {scope.below_node_id!r}; {_near(scope.below_node_id, list(tree.nodes))}"
+    categories = sorted({template.category for template in tree.templates.values()})
+    if scope.category and scope.category not in categories:
+        return f"no action touches {scope.category!r}; {_near(scope.category, categories)}"
+    config = tree.config_at(tree.current_id)
+    keys = (*(e.key for e in (*scope.edits, *scope.context)), *(r.key for r in scope.ranges))
+    unknown = next((key for key in keys if key not in config), None)
+    if unknown is not None:
+        return f"the configuration has no key {unknown!r}; {_near(unknown, sorted(config))}"
+    return None
 
 
 def _proposal_refusal(state: CampaignState, event: ActionProposed) -> str | None:

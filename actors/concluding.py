@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from arbor.actors import requesting
 from arbor.core.requests import Request
+from arbor.core.scopes import because
 from arbor.core.standing import offence_of
 from arbor.core.state import CampaignState
 from arbor.core.tree import Node
@@ -59,7 +60,7 @@ def _keep(state: CampaignState, node: Node, request: Request) -> Event:
             action_id=node.action_id,
             causation_id=request.event_id,
             node_id=node.node_id,
-            reason=f"constraint {found.constraint.constraint_id}: {found.constraint.reason}",
+            reason=because(found.constraint),
             effect=result.effect,
         )
     return ActionKept(

@@ -9,6 +9,7 @@ from arbor.actors.specialists.config import ConfigCraft
 from arbor.actors.specialists.tuning import TuningCraft
 from arbor.core.state import CampaignState
 from arbor.core.tree import Status
+from arbor.core.vitals import STALLED
 from arbor.events.choice import ActionDispatched
 
 CRAFTS: dict[str, Callable[[], Craft]] = {
@@ -30,6 +31,11 @@ class DispatchBoard:
         return tuple(
             d for d in self._state.dispatches.values() if nodes[d.node_id].status is Status.WORKING
         )
+
+    def has_stalled(self, node_id: str) -> bool:
+        """Return whether a node was withdrawn since its specialist gave no sign of life."""
+        node = self._state.tree.nodes[node_id]
+        return node.status is Status.WITHDRAWN and node.reason.startswith(STALLED)
 
     def get(self, node_id: str) -> ActionDispatched:
         """Return the dispatch of a node.

@@ -3,29 +3,29 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from arbor.actors.explaining import explanation
+from arbor.actors.explaining import explanation, trial_limits
+from arbor.actors.introspection import introspection
 from arbor.core.accuracy import Gate, violations
 from arbor.core.exactness import check_greedy_outputs
 from arbor.core.guardrails import Evidence, check
+from arbor.core.health import CRITICS, Symptom, symptoms
 from arbor.core.measure.sequential import gain_verdict, guard_violation
 from arbor.core.measure.soak import soak_summary, soak_violation
 from arbor.core.requests import Request
-from arbor.core.standing import forbidden_keeps, offence_of, vetoed_keeps
+from arbor.core.scopes import because
+from arbor.core.standing import forbidden_keeps, lift_reason, offence_of, vetoed_keeps
 from arbor.core.state import CampaignState
-from arbor.core.tree import OPEN_STATUSES, Action, Status
+from arbor.core.tree import OPEN_STATUSES, Status
 from arbor.events.base import Event, Recorded
 from arbor.events.evidence import AccuracyMeasured, BenchmarkMeasured, SoakMeasured
 from arbor.events.judgement import (
-    IntrospectionRecorded,
     KeepRevoked,
     MeasurementFlagged,
     MeasurementJudged,
 )
-from arbor.events.limits import ActionVetoed
-from arbor.events.types import ReviveCondition
-
-REVIVE_SHARE_FACTOR = 1.3
-"""A reverted idea deserves another try when its category's share of the time grew this much."""
+from arbor.events.life import HealthReported
+from arbor.events.limits import ActionVetoed, ConstraintLifted, ConstraintPublished
+from arbor.events.types import ConstraintScope
 
 
 class Critic:
@@ -55,9 +55,12 @@ class Critic:
         for decide in (
             self._judgements,
             self._root_causes,
+            self._trial_limits,
+            self._lifts,
             self._vetoes,
             self._revocations,
             self._introspection,
+            self._health,
         ):
             batch = decide(now)
             if batch:
@@ -176,6 +179,67 @@ class Critic:
                 return explanation(self.state, record)
         return ()
 
+    def _trial_limits(self, _: datetime) -> Sequence[Event]:
+        return trial_limits(self.state)
+
+    def _lifts(self, now: datetime) -> Sequence[Event]:
+        """Lift what has served its time, or what the stack has outgrown; the latest first.
+
+        Of several limits on one subject the latest is the tightest: what it left out is tried
+        again before what lies further out.
+        """
+        if self.state.is_ended:
+            return ()
+        for constraint in reversed(self.state.constraints.in_force.values()):
+            reason = lift_reason(self.state, constraint, now)
+            if reason is not None:
+                return (ConstraintLifted(constraint_id=constraint.constraint_id, reason=reason),)
+        return ()
+
+    def _health(self, now: datetime) -> Sequence[Event]:
+        """Report what ails the campaign, once, and its end; limit what thrashes."""
+        state = self.state
+        if state.is_paused or state.is_ended:
+            return ()
+        found = tuple(symptoms(state, now))
+        for symptom in found:
+            if not state.vitals.is_reported(symptom.condition, symptom.subject):
+                return self._reported(symptom)
+        standing = {(each.condition, each.subject) for each in found}
+        for report in state.vitals.reports.values():
+            is_own = report.condition in CRITICS and not report.is_healthy
+            if is_own and (report.condition, report.subject) not in standing:
+                return (
+                    HealthReported(
+                        condition=report.condition,
+                        subject=report.subject,
+                        is_healthy=True,
+                        detail="over",
+                    ),
+                )
+        return ()
+
+    def _reported(self, symptom: Symptom) -> Sequence[Event]:
+        report = HealthReported(
+            condition=symptom.condition,
+            subject=symptom.subject,
+            is_healthy=False,
+            detail=symptom.detail,
+            recovery=symptom.recovery,
+        )
+        if symptom.limit is None:
+            return (report,)
+        number = self.state.constraints.num_published + 1
+        return (
+            report,
+            ConstraintPublished(
+                constraint_id=f"c{number:03d}",
+                scope=ConstraintScope(template_id=symptom.subject),
+                reason=f"{symptom.condition}: {symptom.detail}",
+                lift=symptom.limit,
+            ),
+        )
+
     def _vetoes(self, _: datetime) -> Sequence[Event]:
         """Stop what a constraint forbids by now, at work or kept."""
         state = self.state
@@ -187,7 +251,7 @@ class Critic:
             return (
                 ActionVetoed(
                     action_id=found.part.action_id,
-                    reason=f"constraint {constraint.constraint_id}: {constraint.reason}",
+                    reason=because(constraint),
                     by="critic",
                     constraint_id=constraint.constraint_id,
                 ),
@@ -217,54 +281,5 @@ class Critic:
                 and self.state.tree.node(action.node_id).status not in OPEN_STATUSES
                 and (action.outcome is not Status.CRASHED or action.root_cause is not None)
             ):
-                return (self._introspect(action),)
+                return (introspection(self.state, action),)
         return ()
-
-    def _introspect(self, action: Action) -> Event:
-        tree = self.state.tree
-        template = tree.templates[action.template_id]
-        node = tree.node(action.node_id or "")
-        profile = tree.profile_at(node.parent_id) if node.parent_id else None
-        share = profile.share_of(template.category) if profile is not None else 1.0
-        failed_gate = node.reason.startswith("accuracy")
-        cause = action.root_cause if action.outcome is Status.CRASHED else None
-        is_deadly = (
-            cause is not None
-            and cause.cause == "worker_died"
-            and action.num_dispatches >= self.state.settings.search.max_attempts
-        )
-        if is_deadly:
-            revive = ReviveCondition()
-            reasoning = f"it ended whoever worked on it, in each of {action.num_dispatches} tries"
-        elif failed_gate or (cause is not None and cause.blames_idea):
-            revive = ReviveCondition()
-            reasoning = "the failure does not depend on where the time goes"
-        elif cause is not None and cause.fault == "implementation":
-            # another patch or another stack may work; the same edits here would not
-            revive = ReviveCondition(kept_any_of=template.unlocked_by)
-            reasoning = (
-                f"not the idea but its implementation failed ({cause.cause}): {cause.remedy}"
-            )
-        else:
-            above = min(1.0, share * REVIVE_SHARE_FACTOR)
-            revive = ReviveCondition(
-                kept_any_of=template.unlocked_by,
-                category=template.category,
-                share_above_ratio=above,
-            )
-            reasoning = (
-                f"{template.category} took {share:.0%} of the time; worth another try above "
-                f"{above:.0%}"
-                + (
-                    f", or once {', '.join(template.unlocked_by)} is kept"
-                    if template.unlocked_by
-                    else ""
-                )
-            )
-        return IntrospectionRecorded(
-            action_id=action.action_id,
-            causation_id=self.state.outcome_event_ids.get(action.action_id),
-            template_id=action.template_id,
-            revive=revive,
-            reasoning=reasoning,
-        )

@@ -1,24 +1,30 @@
-"""What the Critic makes of a crash: its root cause and, where an idea is refuted, a constraint."""
+"""What the Critic makes of a crash: its root cause, and a constraint for what would fail again."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
-from arbor.core.rca import Diagnosis, Incident, Precedent, diagnose
+from arbor.core.narrowing import Setting, lift_of, narrow_scope
+from arbor.core.rca import Diagnosis, Incident, Precedent, diagnose, unknown
 from arbor.core.rca.excerpt import numbered
+from arbor.core.scopes import machine_name, software_of
+from arbor.core.standing import forbidding
 from arbor.core.state import CampaignState, CrashRecord
 from arbor.core.tree import Action
 from arbor.events.base import Event
 from arbor.events.judgement import RootCauseFound
 from arbor.events.limits import ConstraintPublished
 from arbor.events.types import ConstraintScope, Edit
+from arbor.events.work import TrialCrash
 
 _OVERLAY = "overlay."
 """Section of keys that name files which an attempt puts in front of the engine's own."""
 
 
 def explanation(state: CampaignState, record: CrashRecord) -> Sequence[Event]:
-    """Return the root cause of a crash, and a constraint when its idea is refuted."""
+    """Return the root cause of a crash, and a constraint when the same would fail again."""
     crash = record.crash
-    found = diagnose(incident_of(state, record))
+    learns = state.settings.search.learn_from_crashes
+    found = diagnose(incident_of(state, record)) if learns else unknown()
     event = RootCauseFound(
         action_id=crash.action_id,
         attempt_id=crash.attempt_id,
@@ -35,9 +41,49 @@ def explanation(state: CampaignState, record: CrashRecord) -> Sequence[Event]:
         step=found.step,
     )
     action = state.tree.actions.get(crash.action_id or "")
-    if not found.blames_idea or action is None or action.node_id is None:
+    if action is None or action.node_id is None:
         return (event,)
-    return (event, _constraint(state, record, action, found))
+    node = state.tree.node(crash.node_id or action.node_id)
+    return (event, *_limits(state, action, node.parent_id, node.edits, found, record.event_id))
+
+
+def trial_limits(state: CampaignState) -> Sequence[Event]:
+    """Return a constraint from a screening trial that broke, the oldest that made none, if any.
+
+    A search goes on after a broken trial, so it is no crash of the action; what it ran out of, or
+    lacked, holds for others all the same.
+    """
+    for record in state.trial_crashes if state.settings.search.learn_from_crashes else ():
+        action = state.tree.actions.get(record.trial.action_id or "")
+        if action is None or record.event_id in state.constraints.causes:
+            continue
+        found = diagnosed_trial(record.crash, action.template_id, record.trial.edits)
+        if found.blames_idea:
+            # one point of a space is no idea, and the search knows that it failed
+            continue
+        parent_id = state.tree.node(record.node_id).parent_id
+        published = _limits(state, action, parent_id, record.trial.edits, found, record.event_id)
+        if published:
+            return published
+    return ()
+
+
+@lru_cache(maxsize=512)
+def diagnosed_trial(crash: TrialCrash, template_id: str, edits: tuple[Edit, ...]) -> Diagnosis:
+    """Return the diagnosis of a broken trial by itself; the same for equal trials."""
+    return diagnose(
+        Incident(
+            lines=crash.log_excerpt,
+            message=crash.message,
+            phase=crash.phase,
+            exit_code=crash.exit_code,
+            signal=crash.signal,
+            template_id=template_id,
+            edits=edits,
+            patch_files=_patch_files(edits),
+            facts=crash.host_facts,
+        )
+    )
 
 
 def incident_of(state: CampaignState, record: CrashRecord) -> Incident:
@@ -53,9 +99,7 @@ def incident_of(state: CampaignState, record: CrashRecord) -> Incident:
         signal=crash.signal,
         template_id=_template_of(state, record),
         edits=edits,
-        patch_files=tuple(
-            edit.key.removeprefix(_OVERLAY) for edit in edits if edit.key.startswith(_OVERLAY)
-        ),
+        patch_files=_patch_files(edits),
         facts=crash.host_facts,
         precedents=tuple(
             Precedent(each.root_cause.cause, _template_of(state, each))
@@ -65,41 +109,71 @@ def incident_of(state: CampaignState, record: CrashRecord) -> Incident:
     )
 
 
+def _patch_files(edits: Sequence[Edit]) -> tuple[str, ...]:
+    keys = (edit.key for edit in edits)
+    return tuple(key.removeprefix(_OVERLAY) for key in keys if key.startswith(_OVERLAY))
+
+
 def _template_of(state: CampaignState, record: CrashRecord) -> str | None:
     action = state.tree.actions.get(record.crash.action_id or "")
     return action.template_id if action is not None else None
 
 
-def _constraint(
-    state: CampaignState, record: CrashRecord, action: Action, found: Diagnosis
-) -> ConstraintPublished:
-    crash = record.crash
-    node = state.tree.node(crash.node_id or action.node_id or "")
-    number = state.constraints.num_published + 1
-    return ConstraintPublished(
-        action_id=crash.action_id,
-        causation_id=record.event_id,
-        constraint_id=f"c{number:03d}",
-        scope=ConstraintScope(
-            template_id=action.template_id,
-            edits=node.edits,
-            context=_context(state, action, node.parent_id),
-        ),
-        reason=f"{found.cause}: {found.remedy}",
-    )
+def setting_of(
+    state: CampaignState, template_id: str, parent_id: str, edits: Sequence[Edit]
+) -> Setting:
+    """Return where edits of a template were tried.
 
-
-def _context(state: CampaignState, action: Action, parent_id: str | None) -> tuple[Edit, ...]:
-    """Return the part of the configuration that a crash depends on.
-
-    The keys that kept actions changed are the context: on a path that lacks one of them the crash
+    The context is what kept actions changed there: on a path that lacks one of these a crash
     proves nothing.
     """
     tree = state.tree
+    config = tree.config_at(parent_id)
+    changed = sorted({e.key for n in tree.path(parent_id) for e in n.edits})
+    full = tuple(Edit(key=key, value=config[key]) for key in changed)
+    required = {r.key for r in tree.templates[template_id].requires}
+    return Setting(
+        template_id=template_id,
+        edits=edits,
+        before=config,
+        context=tuple(edit for edit in full if edit.key not in required),
+        full_context=full,
+        hardware=machine_name(state.started.hardware) if state.started is not None else "",
+        software=software_of(state.started) if state.started is not None else (),
+    )
+
+
+def _limits(  # noqa: PLR0917 - who tried what, where, and what came of it
+    state: CampaignState,
+    action: Action,
+    parent_id: str | None,
+    edits: Sequence[Edit],
+    found: Diagnosis,
+    cause_id: str,
+) -> tuple[ConstraintPublished, ...]:
+    """Return the constraint that a diagnosis proves, unless one in force says as much."""
     if parent_id is None:
         return ()
-    template = tree.templates[action.template_id]
-    required = {r.key for r in template.requires}
-    config = tree.config_at(parent_id)
-    changed = {e.key for n in tree.path(parent_id) for e in n.edits if e.key not in required}
-    return tuple(Edit(key=key, value=config[key]) for key in sorted(changed))
+    setting = setting_of(state, action.template_id, parent_id, edits)
+    scope = narrow_scope(found, setting)
+    if scope is None:
+        return ()
+    known = forbidding(state, action.template_id, edits, setting.before, parent_id)
+    if known is not None and not found.blames_idea:
+        return ()
+    return (_published(state, action, scope, found, cause_id),)
+
+
+def _published(
+    state: CampaignState, action: Action, scope: ConstraintScope, found: Diagnosis, cause_id: str
+) -> ConstraintPublished:
+    constraints = state.constraints
+    return ConstraintPublished(
+        action_id=action.action_id,
+        causation_id=cause_id,
+        constraint_id=f"c{constraints.num_published + 1:03d}",
+        scope=scope,
+        reason=f"{found.cause}: {found.remedy}",
+        evidence=tuple(line.text for line in found.evidence),
+        lift=lift_of(found, constraints.times_lifted(scope)),
+    )

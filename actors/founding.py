@@ -15,6 +15,7 @@ from arbor.events.base import canonical_json
 from arbor.events.campaign import CampaignStarted
 from arbor.events.log import EventLog
 from arbor.events.types import ActionTemplate, Hardware
+from arbor.targets.base import VersionedTarget
 from arbor.targets.devices import catalog_of, devices_per_server, require_devices
 from arbor.targets.registry import create_target
 
@@ -61,12 +62,14 @@ class Ground:
         actions: the catalog there.
         root_commit: the frozen baseline.
         root_config: its flat configuration, canonical JSON.
+        software: versions of what the stack runs on, each ``name version``.
     """
 
     hardware: Hardware
     actions: tuple[ActionTemplate, ...]
     root_commit: str
     root_config: str
+    software: tuple[str, ...] = ()
 
 
 def lay_ground(place: Place, campaign: Campaign, hardware: Hardware) -> Ground:
@@ -76,12 +79,14 @@ def lay_ground(place: Place, campaign: Campaign, hardware: Hardware) -> Ground:
         InvalidInputError: the target lacks something.
         WorkspaceError: git failed.
     """
-    root = place.workspace.create(place.target.create_workspace, place.directory / "worktrees")
+    target = place.target
+    root = place.workspace.create(target.create_workspace, place.directory / "worktrees")
     return Ground(
         hardware,
-        catalog_of(place.target, hardware, campaign.search.max_server_devices),
+        catalog_of(target, hardware, campaign.search.max_server_devices),
         root,
         canonical_json(place.workspace.config(root)),
+        tuple(target.versions()) if isinstance(target, VersionedTarget) else (),
     )
 
 
@@ -120,5 +125,6 @@ def found_on(ground: Ground, log: EventLog, campaign: Campaign, clock: Clock) ->
             root_config=ground.root_config,
             arbor_version=__version__,
             decision_code=decision_code(),
+            software=ground.software,
         )
     )

@@ -86,7 +86,12 @@ class Orchestrator:
     # What is being measured
 
     def _lost_grounds(self, _: datetime) -> Sequence[Event]:
-        return requesting.given_up(self.state) or rebuilding.withdrawals(self.state)
+        state = self.state
+        return (
+            requesting.given_up(state)
+            or rebuilding.withdrawals(state)
+            or requesting.stalled(state)
+        )
 
     def _outcomes(self, _: datetime) -> Sequence[Event]:
         return concluding.outcomes(self.state)

@@ -16,6 +16,7 @@ from arbor.actors.journal import Journal
 from arbor.actors.operations_log import operations_log
 from arbor.actors.orchestrator import Orchestrator
 from arbor.actors.place import Place
+from arbor.actors.sentry import Sentry, no_devices
 from arbor.actors.shell import ReactorShell
 from arbor.actors.snapshots import Snapshots
 from arbor.core.campaign import Campaign
@@ -29,6 +30,8 @@ from arbor.events.log import EventLog
 from arbor.targets.base import Target
 from arbor.targets.devices import show_devices
 from arbor.targets.hardware import probe_hardware
+from arbor.targets.hardware.reading import Reader
+from arbor.targets.hardware.telemetry import reader_of
 from arbor.targets.registry import create_target
 from arbor.targets.workspace import Workspace
 
@@ -56,6 +59,14 @@ def _place_of(journal: Journal, directory: Path, devices: tuple[str, ...]) -> Pl
         raise LogError(f"no CampaignStarted in {directory}; start with `arbor run`")
     target = create_target(started.target, json.loads(started.target_config))
     return place_for(directory, target, devices)
+
+
+def _reader_for(journal: Journal) -> Reader:
+    """Return what looks at the campaign's accelerators."""
+    started = journal.state.started
+    if started is None or started.hardware.num_devices == 0:
+        return no_devices
+    return reader_of(started.hardware.kind)
 
 
 @contextmanager
@@ -129,10 +140,13 @@ class BenchProcess:
         say = operations_log(self._directory, Bench.name)
         with _life(say), suppress(FencedError):
             journal.start(self._devices)
-            bench = Bench(_place_of(journal, self._directory, self._devices), journal)
+            place = _place_of(journal, self._directory, self._devices)
+            bench, sentry = Bench(place, journal), Sentry(place, _reader_for(journal))
             try:
                 while not journal.state.is_ended:
                     request = bench.next_request()
+                    if reports := sentry.look(journal.state):
+                        journal.append(*reports)
                     if request is None:
                         bench.make_way()
                         journal.wait(POLL_S)

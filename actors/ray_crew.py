@@ -157,6 +157,11 @@ class Crew:
         """Let specialists go that returned; what broke one is recorded as a crash."""
         for node_id, hand in list(self._hands.items()):
             done, _ = ray.wait([hand.run], timeout=0)
+            if not done and board.has_stalled(node_id):
+                # The process is Arbor's own, and its servers end with their guards.
+                del self._hands[node_id]
+                hand.let_go()
+                journal.append(_retired(board.get(node_id), "it had stalled"))
             if not done:
                 continue
             del self._hands[node_id]

@@ -43,6 +43,12 @@ def _step(records: Iterator[CrashRecord]) -> RemedyStep:
     return last.root_cause.step
 
 
+def clean(step: RemedyStep, place: Place, state: CampaignState) -> tuple[str, ...]:
+    """Clean what a step names and what a report of ill health asked for; one line a deed."""
+    steps = dict.fromkeys((step, *state.vitals.recovery))
+    return tuple(line for each in steps for line in carry_out(each, place, state))
+
+
 def carry_out(step: RemedyStep, place: Place, state: CampaignState) -> tuple[str, ...]:
     """Clean what a step names; return one line for each thing that was done.
 

@@ -7,6 +7,7 @@ from arbor.actors import choosing
 from arbor.core.requests import Request
 from arbor.core.state import CampaignState
 from arbor.core.tree import ROOT_ID, Node, Status
+from arbor.core.vitals import STALLED
 from arbor.events.base import Event
 from arbor.events.choice import ActionWithdrawn
 from arbor.events.outcome import Crashed
@@ -129,6 +130,22 @@ def given_up(state: CampaignState) -> Sequence[Event]:
     return tuple(_crash(each, limit) for each in state.requests.open() if each.num_lost >= limit)[
         :1
     ]
+
+
+def stalled(state: CampaignState) -> Sequence[Event]:
+    """Return the withdrawal of work that was reported to show no sign of life, if there is any.
+
+    What is withdrawn comes back: nothing was learned about the idea.
+    """
+    return tuple(
+        ActionWithdrawn(
+            action_id=node.action_id,
+            reason=f"{STALLED}: {state.vitals.reports['stall', node.action_id or ''].detail}",
+        )
+        for node in state.tree.in_flight()
+        if node.status is Status.WORKING
+        and state.vitals.is_reported("stall", node.action_id or "")
+    )[:1]
 
 
 def _crash(lost: Request, limit: int) -> Crashed:

@@ -30,6 +30,8 @@ class CampaignStarted(Event):
     arbor_version: str
     decision_code: str = ""
     """Digest of the code of the reactors; only equal code recomputes their decisions."""
+    software: tuple[str, ...] = ()
+    """Versions of what the stack runs on, each ``name version``, as far as the target tells."""
 
 
 class CampaignPaused(Event):

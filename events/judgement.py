@@ -6,6 +6,17 @@ from arbor.events.base import Event
 from arbor.events.causes import CauseGroup, CauseLayer, Fault, RemedyStep
 from arbor.events.types import ReviveCondition
 
+Merit = Literal[
+    "none", "needs_keep", "bottleneck", "dead_code", "other_workload", "limit", "implementation"
+]
+"""Why an idea that failed may be worth another try.
+
+``none``: nothing that can be measured would change its outcome. ``needs_keep``: once something
+else is kept. ``bottleneck``: when its category takes more of the time. ``dead_code``: when the
+code that it changes runs. ``other_workload``: where a workload is not guarded. ``limit``: when a
+constraint is lifted. ``implementation``: built in another way.
+"""
+
 
 class MeasurementFlagged(Event):
     """A guardrail spoke about a measurement."""
@@ -73,6 +84,8 @@ class IntrospectionRecorded(Event):
     template_id: str
     revive: ReviveCondition
     reasoning: str
+    merit: tuple[Merit, ...] = ()
+    """Kinds of conditions under which it would be worth another try; empty: it was not asked."""
 
 
 class KeepRevoked(Event):

@@ -3,6 +3,25 @@
 from typing import ClassVar, Literal
 
 from arbor.events.base import Event
+from arbor.events.causes import RemedyStep
+
+HealthCondition = Literal[
+    "",
+    "thrash",
+    "stall",
+    "crash_loop",
+    "disk",
+    "leaked_server",
+    "port",
+    "device_memory",
+    "clock",
+]
+"""What ails a long campaign.
+
+``thrash``: the same work is done and undone. ``stall``: work in flight shows no sign of life.
+``crash_loop``: different ideas break in the same way. ``leaked_server``: a server of the campaign
+that nobody watches. ``port``: such a server holds one. ``clock``: the host's time jumped.
+"""
 
 
 class IncarnationStarted(Event):
@@ -26,6 +45,11 @@ class HealthReported(Event):
     subject: str
     is_healthy: bool
     detail: str
+    condition: HealthCondition = ""
+    recovery: tuple[RemedyStep, ...] = ()
+    """What the next attempt cleans first; empty: nothing, or it was done already."""
+    cleaned: tuple[str, ...] = ()
+    """What was done about it at once, one line each."""
 
 
 class LeaseRequested(Event):

@@ -3,7 +3,7 @@
 from typing import ClassVar, Literal
 
 from arbor.events.base import Event
-from arbor.events.types import ConstraintScope
+from arbor.events.types import ConstraintScope, LiftCondition
 
 
 class ConstraintPublished(Event):
@@ -15,6 +15,10 @@ class ConstraintPublished(Event):
     constraint_id: str
     scope: ConstraintScope
     reason: str
+    evidence: tuple[str, ...] = ()
+    """Lines of the log, or figures, that it rests on."""
+    lift: LiftCondition = LiftCondition()
+    """When the Critic lifts it by itself; a human may at any time."""
 
     def tags(self) -> frozenset[str]:
         """Return the tags that conditional appends watch."""

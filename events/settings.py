@@ -35,6 +35,9 @@ class SearchSettings(Value):
     """How often one reverted template may come back when its context changes."""
     tuning_trials: int = Field(default=6, ge=1, le=1000)
     """Screening trials of the tuning specialist inside one action."""
+    learn_from_crashes: bool = True
+    """False: crashes get no cause, make no constraint and teach no search; only to measure what
+    that is worth."""
     min_score: float = Field(default=0.0, ge=0)
     """Candidates below this expected gain per cost are left alone."""
     require_approval: tuple[str, ...] = ()

@@ -507,23 +507,76 @@ class ScoreTerms(Value):
 
 
 class ReviveCondition(Value):
-    """When a reverted idea deserves another try."""
+    """When a reverted idea deserves another try: as soon as one of these holds."""
 
     kept_any_of: tuple[str, ...] = ()
     """Templates; a keep of one of them revives the idea."""
     category: str = ""
     share_above_ratio: float = Field(default=1.0, ge=0)
     """Profile share of ``category`` above which the idea has merit; 1 means never."""
+    kept_category: str = ""
+    """A later keep that touches this profile category revives it: work may take another path."""
+    live_counter: str = ""
+    """Counter of the code that the idea changes; it revives once a window on the path in force
+    has seen it grow: until then that code is dead."""
+    lifted_constraint: str = ""
+    """Constraint that stood in its way; it revives when that is lifted."""
+    unguarded: tuple[str, ...] = ()
+    """Guard workloads that it made worse; it has merit where none of them is guarded."""
+
+
+class ValueRange(Value):
+    """Values of a numeric key, both bounds included; an open end has none."""
+
+    key: str
+    low: float | None = None
+    high: float | None = None
+
+    def holds(self, value: Scalar | None) -> bool:
+        """Return whether a value lies in the range; what is no number does not."""
+        if value is None or isinstance(value, bool | str):
+            return False
+        return (self.low is None or value >= self.low) and (
+            self.high is None or value <= self.high
+        )
 
 
 class ConstraintScope(Value):
-    """What a constraint forbids: a template, with edits, below a node (empty: everywhere)."""
+    """What a constraint forbids; every field that is set narrows it.
+
+    With a ``template_id`` it is about that template. Without one it is about a family: every
+    action that sets one of the keys of ``edits`` and ``ranges``, if there are any, and leads to a
+    configuration that holds all of them.
+    """
 
     template_id: str
     edits: tuple[Edit, ...] = ()
     """Only proposals that contain all of these edits are forbidden; empty forbids all."""
     context: tuple[Edit, ...] = ()
     """Only where the configuration holds all of these."""
+    ranges: tuple[ValueRange, ...] = ()
+    """Only where the action leaves all of these keys in their ranges."""
+    layer: Layer | None = None
+    """Only actions of this layer."""
+    category: str = ""
+    """Only actions that touch this profile category."""
+    hardware: str = ""
+    """Only on this hardware, as ``machine_name`` tells it."""
+    software: tuple[str, ...] = ()
+    """Only with all of these versions, each ``name version``."""
+    below_node_id: str = ""
+    """Only on this node and what is built on it."""
+
+
+class LiftCondition(Value):
+    """When a constraint ends by itself: as soon as one of these holds; empty: never."""
+
+    after_s: float | None = Field(default=None, gt=0)
+    """Active seconds of the campaign since it was published."""
+    num_keeps: int | None = Field(default=None, ge=1)
+    """Keeps since then: on a stack that changed so much it proves little."""
+    kept_any_of: tuple[str, ...] = ()
+    """Templates; a keep of one of them ends it."""
 
 
 class RebuiltPart(Value):

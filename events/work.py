@@ -5,7 +5,8 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from arbor.events.base import Event
-from arbor.events.types import Edit, Layer
+from arbor.events.causes import HostFacts, LogLine
+from arbor.events.types import Edit, Layer, Value
 
 
 class SpecialistConstructed(Event):
@@ -60,6 +61,19 @@ class PlanProposed(Event):
     steps: tuple[str, ...]
 
 
+class TrialCrash(Value):
+    """What a screening trial that broke left behind."""
+
+    phase: str
+    message: str
+    """One line."""
+    exit_code: int | None = None
+    signal: int | None = None
+    log_excerpt: tuple[LogLine, ...] = ()
+    """Telling lines of the server's log."""
+    host_facts: HostFacts = HostFacts()
+
+
 class TrialMeasured(Event):
     """A screening trial ended; screening is never evidence for a keep."""
 
@@ -73,6 +87,10 @@ class TrialMeasured(Event):
     failure: str | None = None
     engine: str
     """Search engine that asked for the trial."""
+    crash: TrialCrash | None = None
+    """How it broke, where it was started and did."""
+    avoided: str = ""
+    """Why it was not even started: a constraint, or a trial before it; empty: it was started."""
 
 
 class PatchProposed(Event):

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from arbor.core.scopes import scope_words
 from arbor.core.state import CampaignState
 from arbor.events.base import Event, canonical_json
 from arbor.events.campaign import CampaignEnded
@@ -93,7 +94,7 @@ _WORDS: dict[type[Event], Callable[[CampaignState, Any], str]] = {
     ActionWithdrawn: lambda s, e: f"withdraw {_template(s, e)}: {e.reason}",
     MeasurementJudged: _judged,
     RootCauseFound: lambda s, e: f"blame {e.cause} for the crash of {_template(s, e)}",
-    ConstraintPublished: lambda _, e: f"forbid {e.scope.template_id}: {e.reason}",
+    ConstraintPublished: lambda _, e: f"forbid {scope_words(e.scope)}: {e.reason}",
     ActionVetoed: lambda s, e: f"veto {_template(s, e)}: {e.reason}",
     KeepRevoked: lambda _, e: f"revoke {e.node_id}: {e.reason}",
     CampaignEnded: lambda _, e: f"end with {e.node_id}: {e.reason}",

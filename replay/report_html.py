@@ -3,11 +3,12 @@
 from importlib.resources import files
 from string import Template
 
+from arbor.core.scopes import lift_words, scope_words
 from arbor.replay.evidence import entries
 from arbor.replay.html.charts import forest_plot, step_chart
 from arbor.replay.html.claim import claim
 from arbor.replay.html.markup import Markup, join, tag, text
-from arbor.replay.html.nodes import listed, nodes_table
+from arbor.replay.html.nodes import nodes_table
 from arbor.replay.html.shares import NUM_COLOURS, shares_chart, time_chart
 from arbor.replay.html.tree_picture import tree_picture
 from arbor.replay.result_models import Result
@@ -144,14 +145,13 @@ def _learned(story: Story) -> Markup | None:
         tag(
             "tr",
             tag("td", limit.constraint_id),
-            tag("td", tag("b", limit.scope.template_id)),
-            tag("td", listed(limit.scope.edits)),
-            tag("td", listed(limit.scope.context) if limit.scope.context else "everywhere"),
+            tag("td", scope_words(limit.scope)),
+            tag("td", lift_words(limit.lift)),
             tag("td", limit.reason),
         )
         for limit in constraints
     ]
-    names = ("", "action", "with", "where", "because")
+    names = ("", "what must not be tried", "until", "because")
     head = tag("tr", *(tag("th", name) for name in names))
     return _section(
         "Constraints learned",

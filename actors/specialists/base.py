@@ -7,7 +7,8 @@ from typing import Protocol
 
 from arbor.actors.journal import Journal
 from arbor.actors.place import Place
-from arbor.actors.remedies import carry_out, step_of_action
+from arbor.actors.remedies import clean, step_of_action
+from arbor.core.rca.excerpt import numbered
 from arbor.core.state import CampaignState
 from arbor.core.tree import Status
 from arbor.core.workers import Death
@@ -21,9 +22,11 @@ from arbor.events.work import (
     PlanProposed,
     SpecialistConstructed,
     SpecialistRetired,
+    TrialCrash,
     TrialMeasured,
 )
 from arbor.targets.base import ServerFailedError
+from arbor.targets.host_state import host_facts
 
 LOG_LINES = 12
 """Of a server that was up when its specialist died, kept as evidence."""
@@ -127,24 +130,45 @@ class Task:
                 return target.benchmark(server, self.state.settings.seed + 17, num_requests)
 
     def record_trial(
-        self,
-        trial: int,
-        edits: Sequence[Edit],
-        engine: str,
-        sample: WindowSample | None,
-        failure: str | None = None,
+        self, trial: int, edits: Sequence[Edit], engine: str, sample: WindowSample
     ) -> None:
-        """Append the outcome of a screening trial."""
-        self.journal.append(
-            TrialMeasured(
-                action_id=self.dispatch.action_id,
-                attempt_id=self.attempt_id,
-                trial=trial,
-                edits=tuple(edits),
-                throughput_tok_s=None if sample is None else sample.throughput_tok_s,
-                failure=failure,
-                engine=engine,
-            )
+        """Append the outcome of a screening trial that was served."""
+        self.journal.append(self._trial(trial, edits, engine, sample.throughput_tok_s))
+
+    def record_broken_trial(
+        self, trial: int, edits: Sequence[Edit], engine: str, error: ServerFailedError
+    ) -> TrialCrash:
+        """Append a screening trial that broke; return what it left behind."""
+        crash = TrialCrash(
+            phase=error.phase,
+            message=error.message,
+            exit_code=error.exit_code,
+            signal=error.signal,
+            log_excerpt=error.log_excerpt or numbered(error.log_tail),
+            host_facts=host_facts(self.place.directory),
+        )
+        event = self._trial(trial, edits, engine, None)
+        own = {"failure": error.message, "crash": crash}
+        self.journal.append(event.model_copy(update=own))
+        return crash
+
+    def record_avoided_trial(
+        self, trial: int, edits: Sequence[Edit], engine: str, reason: str
+    ) -> None:
+        """Append a screening trial that was not started, and why."""
+        event = self._trial(trial, edits, engine, None)
+        self.journal.append(event.model_copy(update={"failure": reason, "avoided": reason}))
+
+    def _trial(
+        self, trial: int, edits: Sequence[Edit], engine: str, throughput_tok_s: float | None
+    ) -> TrialMeasured:
+        return TrialMeasured(
+            action_id=self.dispatch.action_id,
+            attempt_id=self.attempt_id,
+            trial=trial,
+            edits=tuple(edits),
+            throughput_tok_s=throughput_tok_s,
+            engine=engine,
         )
 
 
@@ -180,7 +204,7 @@ class Specialist:
         attempt = state.num_work_attempts.get(dispatch.node_id, 0) + 1
         attempt_id = f"{dispatch.node_id}.{attempt}"
         step = step_of_action(self._journal.state, dispatch.action_id)
-        remedies = carry_out(step, self._place, self._journal.state)
+        remedies = clean(step, self._place, self._journal.state)
         task = Task(self._place, self._journal, dispatch, attempt_id, self._journal.actor)
         with suppress(ConflictError):
             self._journal.append(

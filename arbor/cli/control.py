@@ -1,4 +1,4 @@
-"""`arbor veto`, `approve`, `propose`, `pause`, `resume-campaign`, `lift`: what people decide."""
+"""`arbor veto`, `approve`, `propose`, `forbid`, `lift`, `pause`, ...: what people decide."""
 
 import getpass
 import os
@@ -18,6 +18,7 @@ from arbor.actors.intake import deliver
 from arbor.cli.console import say
 from arbor.cli.text import one_line
 from arbor.core.clock import SystemClock
+from arbor.core.scopes import scope_words
 from arbor.core.state import CampaignState
 from arbor.core.tree import Status
 from arbor.events.base import Draft, Event
@@ -25,7 +26,13 @@ from arbor.events.campaign import CampaignPaused, CampaignResumed
 from arbor.events.choice import ActionProposed
 from arbor.events.errors import InvalidInputError
 from arbor.events.ids import uuid7
-from arbor.events.limits import ActionApproved, ActionVetoed, ConstraintLifted
+from arbor.events.limits import (
+    ActionApproved,
+    ActionVetoed,
+    ConstraintLifted,
+    ConstraintPublished,
+)
+from arbor.events.types import ConstraintScope, Edit, Layer, LiftCondition, ValueRange
 from arbor.replay.reading import open_campaign
 
 WAIT_S = 30.0
@@ -186,6 +193,63 @@ def resume_campaign(
     _submit(directory, _state(directory), CampaignResumed(reason=reason), follows, wait)
 
 
+Setting = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Repeatable.")]
+
+
+def forbid(  # noqa: PLR0917 - one option for each way to narrow it
+    directory: Directory,
+    template: Annotated[
+        str | None, typer.Argument(metavar="[TEMPLATE]", help="Only this action.")
+    ] = None,
+    edit: Setting = None,
+    at_least: Setting = None,
+    at_most: Setting = None,
+    layer: Annotated[Layer | None, typer.Option(help="Only actions of this layer.")] = None,
+    category: Annotated[str, typer.Option(help="Only actions that touch this.")] = "",
+    below: Annotated[str, typer.Option(metavar="NODE", help="Only on this node.")] = "",
+    seconds: Annotated[
+        float | None, typer.Option("--for", min=1.0, help="Active seconds until it ends.")
+    ] = None,
+    keeps: Annotated[int | None, typer.Option(min=1, help="Keeps until it ends.")] = None,
+    reason: Reason = "forbidden by a human",
+    wait: Wait = WAIT_S,
+) -> None:
+    """Publish a constraint: what it covers is not tried, and stopped or revoked where it is."""
+    state = _state(directory)
+    scope = ConstraintScope(
+        template_id=template or "",
+        edits=parse_edits(state, edit or ()),
+        ranges=(
+            *(ValueRange(key=e.key, low=_number(e)) for e in parse_edits(state, at_least or ())),
+            *(ValueRange(key=e.key, high=_number(e)) for e in parse_edits(state, at_most or ())),
+        ),
+        layer=layer,
+        category=category,
+        below_node_id=below,
+    )
+    event = ConstraintPublished(
+        constraint_id=f"h{uuid7(SystemClock().now())[-_ID_DIGITS:]}",
+        scope=scope,
+        reason=reason,
+        lift=LiftCondition(after_s=seconds, num_keeps=keeps),
+    )
+    follows = f"{event.constraint_id} forbids {one_line(scope_words(scope))}"
+    _submit(directory, state, event, follows, wait)
+
+
+def _number(edit: Edit) -> float:
+    """Return the value of a bound.
+
+    Raises:
+        InvalidInputError: it is no number.
+    """
+    if isinstance(edit.value, bool | str):
+        raise InvalidInputError(
+            f"{edit.key} holds {edit.value!r}, which is no number: use --edit for one value"
+        )
+    return float(edit.value)
+
+
 def lift(
     directory: Directory,
     constraint: Annotated[
@@ -198,5 +262,5 @@ def lift(
     state = _state(directory)
     event = ConstraintLifted(constraint_id=constraint, reason=reason)
     limit = state.constraints.in_force.get(constraint)
-    what = one_line(limit.scope.template_id, 60) if limit is not None else constraint
+    what = one_line(scope_words(limit.scope), 60) if limit is not None else constraint
     _submit(directory, state, event, f"{constraint} is lifted; {what} may be tried again", wait)

@@ -11,6 +11,7 @@ from arbor import __version__
 from arbor.cli import catalog, control, kernels, log, run, study
 from arbor.cli.audit import audit
 from arbor.cli.console import say, show_error
+from arbor.cli.constraints import constraints
 from arbor.cli.diagnose import diagnose
 from arbor.cli.diff import diff
 from arbor.cli.doctor import doctor
@@ -63,6 +64,7 @@ COMMANDS = (
     control.veto,
     control.approve,
     control.propose,
+    control.forbid,
     control.lift,
     plan,
     tree,
@@ -72,6 +74,7 @@ COMMANDS = (
     audit,
     recheck,
     diagnose,
+    constraints,
     replay,
     diff,
     whatif,

@@ -12,6 +12,7 @@ from arbor.core.measure.planning import claim_pair_s, claim_plan
 from arbor.core.rebuilds import Rebuilds
 from arbor.core.requests import Request, Requests
 from arbor.core.tree import Status, Tree
+from arbor.core.vitals import Vitals
 from arbor.core.workers import Workers
 from arbor.events.base import Recorded
 from arbor.events.campaign import CampaignEnded, CampaignPaused, CampaignResumed, CampaignStarted
@@ -29,7 +30,7 @@ from arbor.events.outcome import ActionKept, ActionReverted, Crashed
 from arbor.events.requests import Purpose
 from arbor.events.settings import Settings
 from arbor.events.types import SeriesPlan
-from arbor.events.work import AttemptStarted, TrialMeasured
+from arbor.events.work import AttemptStarted, TrialCrash, TrialMeasured
 
 _CHANGES_SCORES = (
     ActionProposed,
@@ -57,6 +58,20 @@ class CrashRecord:
     crash: Crashed
     event_id: str
     root_cause: RootCauseFound | None = None
+
+
+MAX_TRIAL_CRASHES = 64
+"""Broken screening trials that are remembered, the latest."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialCrashRecord:
+    """A screening trial that broke, and the node that it belonged to."""
+
+    trial: TrialMeasured
+    crash: TrialCrash
+    event_id: str
+    node_id: str
 
 
 @dataclass(slots=True)
@@ -113,6 +128,13 @@ class CampaignState:
     """Node to the number of attempts that specialists began at it."""
     trials: dict[str, list[TrialMeasured]] = field(default_factory=dict)
     """Node to its screening trials, in order."""
+    trial_crashes: list[TrialCrashRecord] = field(default_factory=list)
+    """Trials that broke since a constraint was lifted last; what was before is history then."""
+    published_s: dict[str, float] = field(default_factory=dict)
+    """Constraint to the active seconds at which it was published."""
+    live_counters: dict[str, set[str]] = field(default_factory=dict)
+    """Commit to the server counters that have grown in a window of it."""
+    vitals: Vitals = field(default_factory=Vitals)
 
     def apply(self, recorded: Recorded) -> None:
         """Fold one event; one that was folded already changes nothing."""
@@ -125,6 +147,7 @@ class CampaignState:
         self.budget.apply(recorded)
         self.leases.apply(recorded)
         self.workers.apply(recorded)
+        self.vitals.apply(recorded, self.tree, self.budget.elapsed_s(recorded.recorded_at))
         _HANDLERS.apply(self, recorded)
         if isinstance(recorded.event, _CHANGES_SCORES):
             self.scores_needed_after = recorded.position
@@ -299,6 +322,22 @@ def _benchmarked(state: CampaignState, event: BenchmarkMeasured, _recorded: Reco
 
 def _paired(state: CampaignState, event: PairMeasured, _recorded: Recorded) -> None:
     state.pair_s = event.candidate.duration_s + event.incumbent.duration_s
+    request = state.requests.by_id.get(event.request_id)
+    arms = [(event.commit, event.candidate)]
+    if request is not None:
+        arms.append((request.asked.incumbent_commit, event.incumbent))
+    for commit, sample in arms:
+        grown = {counter.key for counter in sample.counters if counter.value > 0}
+        state.live_counters.setdefault(commit, set()).update(grown)
+
+
+def _published(state: CampaignState, event: ConstraintPublished, recorded: Recorded) -> None:
+    state.published_s[event.constraint_id] = state.budget.elapsed_s(recorded.recorded_at)
+
+
+def _lifted(state: CampaignState, _event: ConstraintLifted, _recorded: Recorded) -> None:
+    # else the same trial would bring the constraint back at once
+    state.trial_crashes.clear()
 
 
 def _scored(state: CampaignState, _event: ActionScored, recorded: Recorded) -> None:
@@ -326,8 +365,13 @@ def _attempted(state: CampaignState, event: AttemptStarted, recorded: Recorded) 
         state.attempted_at[event.request_id] = recorded.recorded_at
 
 
-def _tried(state: CampaignState, event: TrialMeasured, _recorded: Recorded) -> None:
-    state.trials.setdefault(state._node_of(event.action_id), []).append(event)
+def _tried(state: CampaignState, event: TrialMeasured, recorded: Recorded) -> None:
+    node_id = state._node_of(event.action_id)
+    state.trials.setdefault(node_id, []).append(event)
+    if event.crash is not None and node_id:
+        record = TrialCrashRecord(event, event.crash, recorded.event_id, node_id)
+        state.trial_crashes.append(record)
+        del state.trial_crashes[:-MAX_TRIAL_CRASHES]
 
 
 def _concluded(
@@ -383,5 +427,7 @@ _HANDLERS: Dispatcher[CampaignState] = Dispatcher(
         RootCauseFound: _explained,
         IntrospectionRecorded: _introspected,
         KeepRevoked: _revoked,
+        ConstraintPublished: _published,
+        ConstraintLifted: _lifted,
     }
 )

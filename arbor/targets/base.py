@@ -172,6 +172,15 @@ def num_devices_of(target: Target, config: FlatConfig) -> int:
 
 
 @runtime_checkable
+class VersionedTarget(Protocol):
+    """A target that can say which software its stack runs on."""
+
+    def versions(self) -> Sequence[str]:
+        """Return what decides which kernels there are, each ``name version``."""
+        ...
+
+
+@runtime_checkable
 class QuickTarget(Protocol):
     """A target that can also start a server from a process that was prepared for it.
 

@@ -1,5 +1,6 @@
 """Servers that outlived their guard: found by a mark that only Arbor sets, and ended."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,15 +12,23 @@ _GUARD = "guard.py"
 _GRACE_S = 5.0
 
 
-def leftovers(directory: Path) -> list[psutil.Process]:
-    """Return the processes of servers of a campaign's directory that no guard watches any more."""
+def servers_of(directory: Path) -> Iterator[psutil.Process]:
+    """Yield the processes of servers that were started as programs for a campaign's directory."""
     own = directory.resolve()
-    found = []
     for process in psutil.process_iter():
         # it ended meanwhile, or is somebody else's
         with suppress(psutil.Error):
             log = process.environ().get(MARK)
-            if log and Path(log).is_relative_to(own) and not _is_guarded(process):
+            if log and Path(log).is_relative_to(own):
+                yield process
+
+
+def leftovers(directory: Path) -> list[psutil.Process]:
+    """Return the processes of servers of a campaign's directory that no guard watches any more."""
+    found = []
+    for process in servers_of(directory):
+        with suppress(psutil.Error):
+            if not _is_guarded(process):
                 found.append(process)
     return found
 

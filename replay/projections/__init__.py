@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from arbor.replay.projections.base import Projection, SqlProjection
+from arbor.replay.projections.constraint_blocks import ConstraintBlocks
 from arbor.replay.projections.costs import Costs
 
 
@@ -23,5 +24,6 @@ SHIPPED: tuple[Projection, ...] = (
     _shipped("guardrail_hits"),
     _shipped("pareto"),
     Costs,
+    ConstraintBlocks,
 )
 """In an order in which each may use those before it; Python ones may be used by all."""

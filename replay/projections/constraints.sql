@@ -12,7 +12,9 @@ with ended as (
 
 select
     p.constraint_id, p.scope_template_id as template_id,
-    p.scope_edits as edits, p.scope_context as context, p.reason,
+    p.scope_edits as edits, p.scope_context as context, p.scope_ranges as ranges,
+    p.scope_layer as layer, p.scope_category as category, p.scope_hardware as hardware,
+    p.scope_software as software, p.scope_below_node_id as below_node_id, p.reason, p.evidence,
     p.actor as published_by, p.position as published_at, e.lifted_at,
     e.lifted_at is null as is_in_force
 from constraint_published as p

@@ -35,7 +35,7 @@ def _forbidden(state: CampaignState, event: ActionDispatched | ActionKept) -> st
     for part in parts:
         if (ban := state.constraints.ban(part.action_id)) is not None:
             return f"{event.kind} of {event.action_id} after its veto: {ban.reason}"
-    found = offence(state, parts, state.tree.config_at(event.parent_id))
+    found = offence(state, parts, state.tree.config_at(event.parent_id), event.parent_id)
     if found is not None:
         name = found.constraint.constraint_id
         return f"{event.kind} of {event.action_id} against constraint {name}"

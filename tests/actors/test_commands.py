@@ -123,6 +123,36 @@ def test_proposals_of_the_catalog() -> None:
 
 
 @pytest.mark.parametrize(
+    ("scope", "words"),
+    [
+        ({"template_id": ""}, "a constraint needs a template"),
+        ({"template_id": "bb"}, "no template 'bb'; known: b"),
+        ({"template_id": "b", "below_node_id": "n9"}, "no node 'n9'; known: n000"),
+        ({"template_id": "", "category": "heat"}, "no action touches 'heat'"),
+        ({"template_id": "", "ranges": [{"key": "s.x", "low": 1}]}, "has no key 's.x'"),
+        ({"template_id": "", "edits": [{"key": "s.y", "value": 1}]}, "has no key 's.y'"),
+    ],
+)
+def test_a_constraint_has_to_name_what_there_is(scope: dict[str, object], words: str) -> None:
+    limit = ConstraintPublished(
+        constraint_id="h1", scope=ConstraintScope.model_validate(scope), reason="no"
+    )
+    assert words in _refused(_stage(), limit)
+
+
+def test_a_constraint_by_a_human_is_published_once() -> None:
+    stage = _stage()
+    limit = ConstraintPublished(
+        constraint_id="h1",
+        scope=ConstraintScope(template_id="", layer=Layer.KERNEL, below_node_id="n000"),
+        reason="no",
+    )
+    _accepted(stage, limit)
+    stage.say(limit)
+    assert "exists already" in _refused(stage, limit)
+
+
+@pytest.mark.parametrize(
     "fields", [{"source": "orchestrator"}, {"source": "rebuild"}, {"revives": "a001"}]
 )
 def test_a_human_speaks_as_a_human(fields: dict[str, object]) -> None:

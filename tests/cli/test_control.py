@@ -16,7 +16,7 @@ from arbor.events.ids import uuid7
 from arbor.events.limits import ConstraintPublished
 from arbor.events.parquet_log import ParquetLog
 from arbor.events.settings import MeasureSettings, SearchSettings
-from arbor.events.types import ConstraintScope
+from arbor.events.types import ConstraintScope, LiftCondition, ValueRange
 from arbor.replay.reading import open_campaign
 from tests.cli.test_commands import arbor, error, output
 from tests.fakes.recording import START
@@ -28,6 +28,7 @@ COMMANDS = (
     ("propose", "lossy"),
     ("pause",),
     ("resume-campaign",),
+    ("forbid", "lossy"),
     ("lift", "c001"),
 )
 
@@ -127,6 +128,23 @@ def test_a_constraint_is_lifted(halted: Path) -> None:
     assert "c900 is lifted; lossy may be tried again" in output("lift", halted, "c900")
     assert not _state(halted).constraints.in_force
     assert "no constraint 'c900'" in error("lift", halted, "c900")
+
+
+def test_a_constraint_is_published(halted: Path) -> None:
+    key = next(k for k, v in _state(halted).tree.root_config.items() if type(v) is int)
+    text = output(
+        "forbid", halted, "--at-least", f"{key}=9", "--below", "n000", "--for", 60, "--keeps", 2
+    )
+    limit = _last(halted).event
+    assert isinstance(limit, ConstraintPublished)
+    assert f"{limit.constraint_id} forbids every action with {key} >= 9, where below n000" in text
+    assert limit.scope.ranges == (ValueRange(key=key, low=9.0),)
+    assert limit.lift == LiftCondition(after_s=60.0, num_keeps=2)
+    assert limit.constraint_id in output("constraints", halted)
+    assert "needs a template" in error("forbid", halted)
+    assert "no template 'x'" in error("forbid", halted, "x")
+    switch = next(k for k, v in _state(halted).tree.root_config.items() if v is False)
+    assert "no number: use --edit" in error("forbid", halted, "--at-most", f"{switch}=true")
 
 
 def test_proposals(halted: Path) -> None:

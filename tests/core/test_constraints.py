@@ -1,6 +1,7 @@
 """Constraints: what they forbid, where, and until when; vetoes."""
 
-from arbor.core.constraints import Constraints
+from arbor.core.constraints import Constraints, subject_of
+from arbor.core.scopes import Proposal
 from arbor.events.base import Event
 from arbor.events.limits import (
     ActionApproved,
@@ -8,7 +9,8 @@ from arbor.events.limits import (
     ConstraintLifted,
     ConstraintPublished,
 )
-from arbor.events.types import ConstraintScope, Edit, Scalar
+from arbor.events.outcome import ActionKept
+from arbor.events.types import ConstraintScope, Edit, Effect, Scalar, ValueRange
 from tests.fakes.recording import feed
 
 INT8 = Edit(key="w.dtype", value="int8")
@@ -31,9 +33,8 @@ def _constraints(*events: Event) -> Constraints:
 def _blocking(
     constraints: Constraints, *edits: Edit, template: str = "int8", **config: Scalar
 ) -> str | None:
-    found = constraints.blocking(
-        template, edits, {k.replace("__", "."): v for k, v in config.items()}
-    )
+    present = {k.replace("__", "."): v for k, v in config.items()}
+    found = constraints.blocking(Proposal(template, edits, present))
     return None if found is None else found.constraint_id
 
 
@@ -105,3 +106,60 @@ def test_a_veto_by_a_constraint_holds_as_long_as_the_constraint() -> None:
 
 def test_an_approval_names_who_gave_it() -> None:
     assert _constraints(ActionApproved(action_id="a1", by="ann")).approved == {"a1": "ann"}
+
+
+def test_a_subject_has_neither_bounds_nor_context() -> None:
+    wide = ConstraintScope(
+        template_id="", ranges=(ValueRange(key="s.size", low=8.0),), context=(FAST,)
+    )
+    narrow = ConstraintScope(template_id="", ranges=(ValueRange(key="s.size", low=64.0),))
+    other = ConstraintScope(template_id="", ranges=(ValueRange(key="s.other", low=8.0),))
+    assert subject_of(wide) == subject_of(narrow) != subject_of(other)
+
+
+def test_what_was_lifted_is_counted_by_its_subject() -> None:
+    def limit(name: str, low: float) -> ConstraintPublished:
+        ranges = (ValueRange(key="s.size", low=low),)
+        scope = ConstraintScope(template_id="", ranges=ranges)
+        return ConstraintPublished(constraint_id=name, scope=scope, reason="oom")
+
+    lifted = ConstraintLifted(constraint_id="c1", reason="later")
+    constraints = _constraints(limit("c1", 64.0), limit("c2", 32.0))
+    assert constraints.times_lifted(limit("x", 8.0).scope) == 0
+    constraints = _constraints(limit("c1", 64.0), lifted, lifted, limit("c2", 32.0))
+    assert constraints.times_lifted(limit("x", 8.0).scope) == 1
+    assert constraints.lifted == {"c1"}
+    assert not _constraints(limit("c1", 64.0), lifted, limit("c1", 64.0)).lifted
+
+
+def _kept(action_id: str) -> ActionKept:
+    effect = Effect(
+        ratio=1.1,
+        low=1.0,
+        high=1.2,
+        alpha=0.05,
+        num_pairs=3,
+        sd_log_ratio=0.1,
+        num_starts_per_arm=1,
+    )
+    return ActionKept(
+        action_id=action_id, node_id="n1", parent_id="n0", commit="c", edits=(), effect=effect
+    )
+
+
+def test_it_knows_which_keeps_came_later_and_which_event_was_the_cause() -> None:
+    kept = _kept("a1")
+    because = _published("c2").model_copy(update={"causation_id": "e7"})
+    constraints = _constraints(_published("c1"), kept, because)
+    assert constraints.kept == ["a1"]
+    assert constraints.keeps_before == {"c1": 0, "c2": 1}
+    assert constraints.causes == {"e7"}
+    assert constraints.keeps_since(_published("c1")) == ["a1"]
+    assert constraints.keeps_since(_published("c2")) == []
+
+
+def test_of_one_subject_one_is_lifted_at_a_time() -> None:
+    kept = _kept("a1")
+    lifted = ConstraintLifted(constraint_id="c2", reason="3 keeps")
+    constraints = _constraints(_published("c1"), _published("c2"), kept, lifted, _kept("a2"))
+    assert constraints.keeps_since(_published("c1")) == ["a2"]

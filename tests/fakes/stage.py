@@ -31,6 +31,8 @@ from arbor.events.types import (
     ActionTemplate,
     CategoryShare,
     Edit,
+    Effect,
+    GuardEffect,
     Hardware,
     Layer,
     Profile,
@@ -280,12 +282,14 @@ class Stage:
         has_witness: bool = True,
         candidate: dict[str, object] | None = None,
         incumbent: dict[str, object] | None = None,
+        guards: tuple[GuardEffect, ...] = (),
     ) -> None:
         """Answer a request for a benchmark with three pairs around a ratio."""
         request = self.begin(purpose)
         self.clock.sleep(3.0)
         self.say(*self._pairs(request, ratio, candidate or {}, incumbent or {}), actor="bench")
-        self.say(self._result(request, ratio, has_witness=has_witness), actor="bench")
+        result = self._result(request, ratio, has_witness=has_witness)
+        self.say(result.model_copy(update={"guards": guards}), actor="bench")
 
     def _pairs(
         self,
@@ -309,9 +313,13 @@ class Stage:
             for number, deviation in enumerate(SPREAD, start=1)
         ]
 
+    def effect(self, ratio: float) -> Effect:
+        """Return the effect of three pairs around a ratio."""
+        series = Series.of([math.log(ratio) + deviation for deviation in SPREAD])
+        return series_effect(series, 0.05, start_sd=0.0)
+
     def _result(self, request: Request, ratio: float, *, has_witness: bool) -> BenchmarkMeasured:
-        series = Series.of([math.log(ratio) + d for d in SPREAD])
-        effect = series_effect(series, 0.05, start_sd=0.0)
+        effect = self.effect(ratio)
         own = {
             "purpose": request.asked.purpose,
             "incumbent_commit": request.asked.incumbent_commit,

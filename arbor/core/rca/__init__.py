@@ -4,6 +4,6 @@ One entry of ``rules`` is one class of errors; ``diagnose`` asks them in order o
 """
 
 from arbor.core.rca.base import Diagnosis, Incident, Precedent
-from arbor.core.rca.diagnosis import diagnose
+from arbor.core.rca.diagnosis import diagnose, unknown
 
-__all__ = ["Diagnosis", "Incident", "Precedent", "diagnose"]
+__all__ = ["Diagnosis", "Incident", "Precedent", "diagnose", "unknown"]

@@ -35,14 +35,13 @@ def diagnose(incident: Incident) -> Diagnosis:
         evidence = tuple(rule.find(record))
         if evidence:
             return _weighed(_found(rule, record, evidence), incident)
+    return unknown(tuple(line.raw for line in record.lines[-3:]))
+
+
+def unknown(evidence: tuple[LogLine, ...] = ()) -> Diagnosis:
+    """Return the diagnosis that blames nobody."""
     return Diagnosis(
-        "unknown",
-        "unknown",
-        "",
-        "unknown",
-        0.0,
-        "look at the log",
-        evidence=tuple(line.raw for line in record.lines[-3:]),
+        "unknown", "unknown", "", "unknown", 0.0, "look at the log", evidence=evidence
     )
 
 

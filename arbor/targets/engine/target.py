@@ -16,6 +16,7 @@ from pathlib import Path
 from shutil import which
 from typing import Any
 
+from arbor import __version__
 from arbor.core.accuracy import Gate
 from arbor.events.errors import InvalidInputError
 from arbor.events.types import (
@@ -127,6 +128,10 @@ class EngineTarget:
             "model_config_sha256": model_digest,
         }
         (path / "environment.lock").write_text(json.dumps(lock, indent=2) + "\n")
+
+    def versions(self) -> Sequence[str]:
+        """Return the versions of the engine and of what brings its kernels."""
+        return f"arbor {__version__}", f"torch {version('torch')}"
 
     def baseline_config(self) -> dict[str, Scalar]:
         """Return every switch at its default, with the head's number format spelt out."""

@@ -139,6 +139,10 @@ class VllmTarget:
         }
         (path / "environment.lock").write_text(json.dumps(lock, indent=2) + "\n")
 
+    def versions(self) -> Sequence[str]:
+        """Return the version of vLLM, whose releases pin what brings its kernels."""
+        return (f"vllm {self.installation.version}",)
+
     def baseline_config(self) -> dict[str, Scalar]:
         """Return the baseline's options and variables, with the memory that a server may take."""
         args: dict[str, Scalar] = {MODEL_KEY: str(self.config.model.resolve())}
