@@ -5,6 +5,7 @@ from pathlib import Path
 
 from arbor.replay.projections.base import Projection, SqlProjection
 from arbor.replay.projections.costs import Costs
+from arbor.replay.projections.lessons import Lessons
 
 
 def _shipped(name: str) -> SqlProjection:
@@ -23,5 +24,6 @@ SHIPPED: tuple[Projection, ...] = (
     _shipped("guardrail_hits"),
     _shipped("pareto"),
     Costs,
+    Lessons,
 )
 """In an order in which each may use those before it; Python ones may be used by all."""
