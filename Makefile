@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 BUDGET ?= 5m
 VLLM_BUDGET ?= 20m
 
-.PHONY: demo vllm demo-vllm test test-vllm check format bench bench-engine bench-trust bench-engine-trust bench-rca bench-best bench-replay bench-log bench-kernels bench-bbob bench-ask chaos clean bench-constraints
+.PHONY: demo vllm demo-vllm test test-vllm check format bench bench-engine bench-trust bench-engine-trust bench-rca bench-best bench-replay bench-log bench-kernels bench-bbob bench-ask chaos clean bench-constraints bench-warm-start
 
 # An installed torch (a ROCm or CUDA container) is seen and kept.
 $(VENV)/.made:
@@ -65,6 +65,9 @@ bench-engine-trust: $(VENV)/.dev  ## A/A campaigns and rechecked claims on the r
 	$(BIN)/python benchmarks/engine_trust.py --placebo
 	$(BIN)/python benchmarks/engine_trust.py
 	$(BIN)/python benchmarks/engine_trust.py --burn
+
+bench-warm-start: $(VENV)/.dev  ## starts that a warm start saves, and what a misleading one costs
+	$(BIN)/python benchmarks/warm_start.py
 
 bench-rca: $(VENV)/.dev  ## root causes of public failures: blame, groups, an open and a sealed half
 	$(BIN)/python benchmarks/rca.py

@@ -53,6 +53,7 @@ def _unproved(state: CampaignState) -> list[Action]:
         action
         for action in latest.values()
         if action.outcome is Status.REVERTED
+        and action.source != "imported"
         and action.action_id not in bundled
         and tree.node(action.node_id or "").has_witness
         and _log_gain(state, action) >= MIN_PART_LOG_GAIN

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from arbor.actors import bundling, rebuilding
+from arbor.actors import bundling, importing, rebuilding
 from arbor.core.approval import awaits_approval
 from arbor.core.measure.planning import series_plan
 from arbor.core.measure.sequential import expected_pairs, guard_violation
@@ -20,7 +20,13 @@ MAX_DOUBLINGS = 2
 """A series is at most this often doubled by second looks."""
 RETUNE_AFTER_KEEPS = 3
 """Numbers that were kept are searched again after so many further keeps."""
-_PRECEDENCE: dict[Source, int] = {"rebuild": 0, "human": 1, "orchestrator": 2, "bundle": 2}
+_PRECEDENCE: dict[Source, int] = {
+    "rebuild": 0,
+    "human": 1,
+    "imported": 2,
+    "orchestrator": 3,
+    "bundle": 3,
+}
 """Whose actions come first, whatever their scores."""
 
 
@@ -226,21 +232,26 @@ def benchmark_plan(
     if left_s is not None and state.pair_s:
         max_pairs = min(max_pairs, max(measure.min_pairs, int(left_s / state.pair_s)))
     num_tests, num_discoveries = state.requests.num_tests()
-    return series_plan(
+    plan = series_plan(
         state.settings.measure,
         state.noise_pool,
         num_tests=num_tests,
         num_discoveries=num_discoveries,
         max_pairs=max_pairs,
     )
+    least = max(plan.min_gain_ratio, importing.least_ratio(state, template_id))
+    return plan.model_copy(update={"min_gain_ratio": least})
 
 
 def proposals(state: CampaignState) -> tuple[ActionProposed, ...]:
     """Return the templates that become candidates at the current node.
 
-    When nothing else is left to try, gains that could not be shown are tried together, and
-    then get a second look each.
+    What an earlier campaign ended with comes before everything else. When nothing else is left
+    to try, gains that could not be shown are tried together, and then get a second look each.
     """
+    imported = importing.proposal(state)
+    if imported is not None:
+        return (imported,)
     batch = _proposals(state, is_idle=False)
     startable = [a for a in state.tree.candidates() if not awaits_approval(state, a)]
     if batch or startable or state.tree.in_flight():
@@ -301,11 +312,17 @@ def scores(state: CampaignState) -> Iterator[ActionScored]:
     """Yield a fresh score for every candidate."""
     settings = state.settings.search
     unit = mean_cost_s(state)
+    trusts = state.knowledge.trusts(state.tree, state.settings.measure.start_sd)
     for action in state.tree.candidates():
         template = state.tree.templates[action.template_id]
         plan = benchmark_plan(state, action.template_id)
         terms = score_terms(
-            state.tree, template, settings, unit, partial(_extra_series_s, state, plan)
+            state.tree,
+            template,
+            settings,
+            unit,
+            partial(_extra_series_s, state, plan),
+            imported=state.knowledge.imported(action.template_id, trusts),
         )
         yield ActionScored(
             action_id=action.action_id,

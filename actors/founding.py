@@ -1,6 +1,7 @@
 """Before a campaign and its first event: what it needs, the workspace's root, the catalog."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from arbor import __version__
@@ -11,13 +12,21 @@ from arbor.core.approval import require_known
 from arbor.core.campaign import Campaign
 from arbor.core.clock import Clock
 from arbor.core.measure.objective import require_workloads
-from arbor.events.base import canonical_json
+from arbor.events.base import Event, canonical_json
 from arbor.events.campaign import CampaignStarted
 from arbor.events.log import EventLog
 from arbor.events.types import ActionTemplate, Hardware
 from arbor.targets.base import VersionedTarget
 from arbor.targets.devices import catalog_of, devices_per_server, require_devices
 from arbor.targets.registry import create_target
+
+Knowledge = Callable[[CampaignStarted], tuple[Event, ...]]
+"""What earlier campaigns left to one, as events for its log."""
+
+
+def know_nothing(_started: CampaignStarted) -> tuple[Event, ...]:
+    """Return nothing: a cold start."""
+    return ()
 
 
 def num_server_devices(campaign: Campaign) -> int:
@@ -91,7 +100,13 @@ def lay_ground(place: Place, campaign: Campaign, hardware: Hardware) -> Ground:
 
 
 def found(
-    place: Place, log: EventLog, campaign: Campaign, hardware: Hardware, clock: Clock
+    place: Place,
+    log: EventLog,
+    campaign: Campaign,
+    hardware: Hardware,
+    clock: Clock,
+    *,
+    knowledge: Knowledge = know_nothing,
 ) -> None:
     """Lay the ground here and append CampaignStarted; harmless when that was done before.
 
@@ -100,11 +115,20 @@ def found(
         LogError: the log cannot be used.
         WorkspaceError: git failed.
     """
-    found_on(lay_ground(place, campaign, hardware), log, campaign, clock)
+    found_on(lay_ground(place, campaign, hardware), log, campaign, clock, knowledge=knowledge)
 
 
-def found_on(ground: Ground, log: EventLog, campaign: Campaign, clock: Clock) -> None:
-    """Append CampaignStarted; harmless when that was done before.
+def found_on(
+    ground: Ground,
+    log: EventLog,
+    campaign: Campaign,
+    clock: Clock,
+    *,
+    knowledge: Knowledge = know_nothing,
+) -> None:
+    """Append CampaignStarted and what is known; harmless when that was done before.
+
+    Both are one commit, so that no kill can part a campaign from what it was started with.
 
     Raises:
         LogError: the log cannot be used.
@@ -113,18 +137,17 @@ def found_on(ground: Ground, log: EventLog, campaign: Campaign, clock: Clock) ->
     journal.start()
     if journal.state.started is not None:
         return
-    journal.append(
-        CampaignStarted(
-            name=campaign.name,
-            target=campaign.target,
-            target_config=canonical_json(json.loads(json.dumps(campaign.target_config))),
-            settings=campaign.settings(),
-            actions=ground.actions,
-            hardware=ground.hardware,
-            root_commit=ground.root_commit,
-            root_config=ground.root_config,
-            arbor_version=__version__,
-            decision_code=decision_code(),
-            software=ground.software,
-        )
+    started = CampaignStarted(
+        name=campaign.name,
+        target=campaign.target,
+        target_config=canonical_json(json.loads(json.dumps(campaign.target_config))),
+        settings=campaign.settings(),
+        actions=ground.actions,
+        hardware=ground.hardware,
+        root_commit=ground.root_commit,
+        root_config=ground.root_config,
+        arbor_version=__version__,
+        decision_code=decision_code(),
+        software=ground.software,
     )
+    journal.append(started, *knowledge(started))

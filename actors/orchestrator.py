@@ -192,6 +192,9 @@ class Orchestrator:
             return False
         in_flight = state.tree.in_flight()
         waiting = [n for n in in_flight if n.status is not Status.MEASURING]
+        if any(state.tree.actions[n.action_id or ""].source == "imported" for n in in_flight):
+            # What comes of a whole stack decides what is worth trying beside it.
+            return False
         templates = state.tree.templates
         layer = templates[action.template_id].layer
         return (
@@ -213,7 +216,7 @@ class Orchestrator:
     def _is_worth_it(self, action: Action, now: datetime) -> bool:
         """True when an action's score and cost allow a trial; only the search's are scored out."""
         is_scored_out = (action.score or 0.0) < self.state.settings.search.min_score
-        if is_scored_out and action.source in {"orchestrator", "bundle"}:
+        if is_scored_out and action.source in {"orchestrator", "bundle", "imported"}:
             return False
         return self._is_affordable(action, now)
 

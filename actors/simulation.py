@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from arbor.actors.founding import found
+from arbor.actors.founding import Knowledge, found, know_nothing
 from arbor.actors.local import LocalCampaign
 from arbor.actors.place import Place
 from arbor.core.campaign import Campaign
@@ -29,12 +29,14 @@ class Simulation:
     Attributes:
         directory: an empty folder for checkouts and blobs.
         landscape: what the target is made from; its clock is the virtual one.
+        knowledge: what earlier campaigns left to it.
     """
 
     directory: Path
     landscape: LandscapeConfig = field(default_factory=LandscapeConfig)
     campaign: Campaign = field(default_factory=lambda: Campaign(target="landscape"))
     clock: VirtualClock = field(default_factory=VirtualClock)
+    knowledge: Knowledge = know_nothing
     log: MemoryLog = field(init=False)
     target: LandscapeTarget = field(init=False)
     place: Place = field(init=False)
@@ -47,7 +49,14 @@ class Simulation:
         blobs = BlobStore(self.directory / "blobs")
         self.place = Place(self.target, workspace, blobs, self.directory, host="h")
         (self.directory / "worktrees").mkdir(parents=True, exist_ok=True)
-        found(self.place, self.log, self.campaign, HARDWARE, self.clock)
+        found(
+            self.place,
+            self.log,
+            self.campaign,
+            HARDWARE,
+            self.clock,
+            knowledge=self.knowledge,
+        )
         self.local = LocalCampaign(self.place, self.log, self.clock)
 
     def create_target(self, landscape: LandscapeConfig) -> LandscapeTarget:

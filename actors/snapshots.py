@@ -101,8 +101,29 @@ class Snapshots:
     def _newest_first(self) -> Iterator[Path]:
         yield from sorted(self._folder.glob(f"*{_SUFFIX}"), reverse=True)
 
+    def unproven(self) -> tuple[Path, ...]:
+        """Return the snapshots that a start here would not use; nothing of them is unpickled."""
+        if not self._folder.is_dir():
+            return ()
+        reader = ParquetReader(self._log)
+        return tuple(path for path in self._newest_first() if not self._is_proven(path, reader))
+
+    def _is_proven(self, path: Path, reader: ParquetReader) -> bool:
+        with suppress(*_TROUBLE):
+            return self._signed(path, reader) is not None
+        return False
+
     def _proven(self, path: Path, reader: ParquetReader) -> CampaignState | None:
         """Return the state of a snapshot, or None when anything about it is in doubt."""
+        body = self._signed(path, reader)
+        if body is None:
+            return None
+        with _no_collection():
+            state = pickle.loads(body)  # noqa: S301 - signed by this user, for this code and log
+        return state if isinstance(state, CampaignState) else None
+
+    def _signed(self, path: Path, reader: ParquetReader) -> bytes | None:
+        """Return what a snapshot holds, or None when this user did not sign it for this log."""
         data = path.read_bytes()
         size = hashlib.sha256().digest_size
         signature, body = data[:size], data[size:]
@@ -112,9 +133,7 @@ class Snapshots:
             signature, self._signature(_header(position, digest), body)
         ):
             return None
-        with _no_collection():
-            state = pickle.loads(body)  # noqa: S301 - signed by this user, for this code and log
-        return state if isinstance(state, CampaignState) else None
+        return body
 
     def _signature(self, header: bytes, body: bytes) -> bytes:
         signed = hmac.new(self._read_key(), header, hashlib.sha256)

@@ -5,8 +5,9 @@ from typing import ClassVar, Literal
 from arbor.events.base import Event
 from arbor.events.types import ActionTemplate, Edit, RebuiltPart, ScoreTerms
 
-Source = Literal["orchestrator", "human", "rebuild", "bundle"]
-"""Who wants an action: the search, a human, a path that lost a commit, or small gains together."""
+Source = Literal["orchestrator", "human", "rebuild", "bundle", "imported"]
+"""Who wants an action: the search, a human, a path that lost a commit, small gains together, or an
+earlier campaign whose stack is tried as a whole."""
 
 
 class ActionProposed(Event):

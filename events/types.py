@@ -502,6 +502,8 @@ class ScoreTerms(Value):
     num_tries: int
     num_category_tries: int
     exploration: float
+    imported_weight: float = Field(default=0.0, ge=0)
+    """Tries that earlier campaigns count for in ``speedup_ratio``; 0 without a warm start."""
     unlocked_gain_ratio: float = 0.0
     """Discounted expected gain of the best action that only this one makes possible."""
 

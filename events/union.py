@@ -28,7 +28,7 @@ from arbor.events.judgement import (
     MeasurementJudged,
     RootCauseFound,
 )
-from arbor.events.knowledge import KnowledgeImported, LessonRecorded
+from arbor.events.knowledge import KnowledgeImported, LessonRecorded, StackImported
 from arbor.events.life import (
     HealthReported,
     IncarnationStarted,
@@ -102,6 +102,7 @@ AnyEvent = Annotated[
     | RouteDecided
     | SpecialistConstructed
     | SpecialistRetired
+    | StackImported
     | TrialMeasured,
     Field(discriminator="kind"),
 ]

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import compute, json
 from pydantic_core import from_json
@@ -97,11 +98,13 @@ class _Verification:
         self._firsts: list[tuple[Path, int, int]] = []
         self._commits: dict[int, Commit] = {}
         self._digests = {0: GENESIS_DIGEST}
+        self._times_us: dict[int, int] = {}
         self._head = Head(0, GENESIS_DIGEST)
 
     def run(self, anchors: Sequence[Head]) -> VerifyReport:
         self._check_format()
         self._check_epochs()
+        self._check_empty()
         for path in self._paths():
             self._num_files += 1
             self._check_file(path)
@@ -136,6 +139,17 @@ class _Verification:
                     self._report(path, 0, "claims another epoch than its name says")
             except CorruptLogError as error:
                 self._report(path, 0, error)
+        for expected, epoch in enumerate(sorted(self._epochs), start=1):
+            # Every writer claims the number after the newest one.
+            if epoch != expected:
+                self._report(self._layout.epochs / str(expected), 0, "is missing")
+                break
+
+    def _check_empty(self) -> None:
+        """Check the files that only give raw readers their columns."""
+        for path in (self._layout.tail_path(0), self._layout.segment_path(0, 0)):
+            if not path.is_file():
+                self._report(path, 0, "is missing: raw readers need its columns")
 
     def _paths(self) -> list[Path]:
         """Return the files with events in the order of their first positions."""
@@ -188,11 +202,23 @@ class _Verification:
             self._digests[commit.last] = commit.digest
         for position in _disagreements(table, file.first, self._campaign_id):
             self._report(file.path, position, _DISAGREE)
+        self._check_times(file, table)
         if file.last > self._head.position:
             news = max(self._head.position + 1 - file.first, 0)
             self._event_ids.append(table.column("event_id").slice(news))
             self._firsts.append((file.path, file.first + news, file.last))
             self._head = Head(file.last, file.extent.digest)
+
+    def _check_times(self, file: LogFile, table: pa.Table) -> None:
+        """Check that the clock of the log never runs backwards."""
+        times_us = table.column("recorded_at").cast(pa.int64()).to_numpy()
+        if not times_us.size:
+            return
+        before_us = np.concatenate(([self._times_us.get(file.first - 1, times_us[0])], times_us))
+        for at in np.flatnonzero(np.diff(before_us) < 0)[:1]:
+            position = file.first + int(at)
+            self._report(file.path, position, "was recorded before the event before it")
+        self._times_us[file.last] = int(times_us[-1])
 
     def _check_end(self, anchors: Sequence[Head]) -> None:
         epochs = [commit.epoch for _, commit in sorted(self._commits.items())]

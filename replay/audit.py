@@ -15,10 +15,11 @@ from arbor.replay.rules.causality import ActorsKeepToTheirRoles, CausesComeFirst
 from arbor.replay.rules.commits import CommitsAreThere
 from arbor.replay.rules.control import PeopleWereObeyed, RevokedPathsAreLeft
 from arbor.replay.rules.decisions import DecisionsFollowFromTheLog
+from arbor.replay.rules.derived import DerivedFilesAgree
 from arbor.replay.rules.effects import EffectsFollowFromPairs
 from arbor.replay.rules.keys import KeepsNeedTwoKeys
 from arbor.replay.rules.limits import LeasesAreRespected, LimitsAreRespected
-from arbor.replay.rules.log import BlobsAreWhole, LogIsWhole
+from arbor.replay.rules.log import BlobsAreWhole, LogIsWhole, TagsFollowFromEvents
 from arbor.replay.rules.once import NothingHappensTwice
 from arbor.replay.rules.pairs import PairsWerePlayedAsPlanned
 from arbor.replay.rules.references import ReferencesHold
@@ -26,6 +27,7 @@ from arbor.replay.rules.scores import ScoresFollowFromTerms
 
 RULES: tuple[Rule, ...] = (
     BlobsAreWhole(),
+    TagsFollowFromEvents(),
     CausesComeFirst(),
     ActorsKeepToTheirRoles(),
     ReferencesHold(),
@@ -42,6 +44,7 @@ RULES: tuple[Rule, ...] = (
     RevokedPathsAreLeft(),
     LeasesAreRespected(),
     DecisionsFollowFromTheLog(),
+    DerivedFilesAgree(),
 )
 """Rules on the content of a log that is whole; a new one is a file and a line here."""
 

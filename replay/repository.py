@@ -9,6 +9,7 @@ from arbor.core.git_environment import git_environment, git_options
 from arbor.events.errors import ArborError, NotFoundError
 
 _LIMIT_S = 120.0
+_SHOWN_LINES = 5
 _HEAD_WORDS = 3
 """Name, type and size of an object; what is missing has two words."""
 _OPTIONS = (
@@ -33,10 +34,22 @@ def run_git(repository: Path, *arguments: str, stdin: bytes = b"") -> bytes:
     Raises:
         GitFailedError: git is missing, failed, or took over two minutes.
     """
+    done = _git(repository, *arguments, stdin=stdin)
+    if done.returncode != 0:
+        lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
+        raise GitFailedError(f"git {arguments[0]} on {repository} failed: {lines[-1]}")
+    return done.stdout
+
+
+def _git(
+    repository: Path, *arguments: str, stdin: bytes = b""
+) -> subprocess.CompletedProcess[bytes]:
     command = ["git", *git_options(_OPTIONS), f"--git-dir={repository.resolve()}", *arguments]
     environment = git_environment(os.environ.get("PATH", os.defpath))
+    # What stands in the place of a commit is not that commit.
+    environment["GIT_NO_REPLACE_OBJECTS"] = "1"
     try:
-        done = subprocess.run(
+        return subprocess.run(
             command,
             input=stdin,
             capture_output=True,
@@ -48,10 +61,6 @@ def run_git(repository: Path, *arguments: str, stdin: bytes = b"") -> bytes:
         raise GitFailedError("git was not found on PATH: install git 2.36 or later") from error
     except subprocess.TimeoutExpired as error:
         raise GitFailedError(f"git {arguments[0]} took over {_LIMIT_S:.0f} s") from error
-    if done.returncode != 0:
-        lines = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
-        raise GitFailedError(f"git {arguments[0]} on {repository} failed: {lines[-1]}")
-    return done.stdout
 
 
 def clone_nodes(workspace: Path, clone: Path, branches: dict[str, str]) -> None:
@@ -120,3 +129,28 @@ def parents_of(workspace: Path, commits: Iterable[str]) -> dict[str, tuple[str, 
         parents = tuple(line.split()[1].decode() for line in lines if line.startswith(b"parent "))
         found[commit] = parents if head[1] == b"commit" else None
     return found
+
+
+def damaged_objects(workspace: Path) -> tuple[str, ...]:
+    """Return what git finds wrong with the objects that can be reached, one line each.
+
+    Raises:
+        GitFailedError: git is missing or took too long.
+    """
+    done = _git(workspace, "fsck", "--full", "--no-dangling", "--no-progress", "--no-reflogs")
+    if done.returncode == 0:
+        return ()
+    text = (done.stderr + b"\n" + done.stdout).decode(errors="replace")
+    lines = [line for line in text.splitlines() if line.strip()]
+    return tuple(f"git fsck: {line}" for line in lines[:_SHOWN_LINES]) or ("git fsck fails",)
+
+
+def references(workspace: Path) -> dict[str, str]:
+    """Return the references of a repository and the objects that they name.
+
+    Raises:
+        GitFailedError: git failed.
+    """
+    text = run_git(workspace, "for-each-ref", "--format=%(refname) %(objectname)")
+    lines = text.decode(errors="replace").splitlines()
+    return {name: commit for name, _, commit in (line.rpartition(" ") for line in lines)}

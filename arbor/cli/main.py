@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from arbor import __version__
-from arbor.cli import catalog, control, kernels, log, run, study
+from arbor.cli import catalog, control, kb, kernels, log, run, study
 from arbor.cli.audit import audit
 from arbor.cli.console import say, show_error
 from arbor.cli.constraints import constraints
@@ -99,6 +99,7 @@ for command in COMMANDS:
     app.command()(command)
 app.add_typer(catalog.app)
 app.add_typer(log.app)
+app.add_typer(kb.app)
 app.add_typer(kernels.app)
 app.add_typer(study.app)
 

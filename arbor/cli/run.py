@@ -16,7 +16,9 @@ from arbor.actors import ray_environment
 from arbor.actors.decision_code import decision_code
 from arbor.actors.footprint import PeakMemory
 from arbor.actors.founding import (
+    Knowledge,
     found_on,
+    know_nothing,
     lay_ground,
     num_server_devices,
     require_machine,
@@ -37,6 +39,7 @@ from arbor.actors.processes import place_for
 from arbor.actors.snapshots import Snapshots
 from arbor.actors.tolerant_file import TolerantFile
 from arbor.cli.progress import ProgressView
+from arbor.cli.warm_start import WarmStart, gather
 from arbor.core.campaign import (
     Campaign,
     CampaignBudget,
@@ -91,6 +94,8 @@ def run(
     directory: Directory = None,
     seed: Seed = None,
     fresh: Fresh = False,
+    *,
+    warm_start: WarmStart = None,
 ) -> None:
     """Make a serving stack faster; without a file, the embedded engine on this machine."""
     campaign = _campaign(campaign_file, budget, seed)
@@ -99,6 +104,8 @@ def run(
     if not fresh:
         _require_room(path, earlier_campaign(path))
     hardware = _machine(campaign)
+    # Before anything is moved: the earlier campaign here may be what is learned from.
+    knowledge = gather(warm_start)
     if fresh:
         move_aside(path)
     with hold_directory(path):
@@ -107,7 +114,7 @@ def run(
         _require_room(path, earlier)
         write_campaign_file(path, dump_campaign(campaign))
         campaign_id = str(uuid.uuid4()) if earlier is None else earlier.campaign_id
-        raise typer.Exit(_drive(path, campaign_id, campaign, hardware, resumed=None))
+        raise typer.Exit(_drive(path, campaign_id, campaign, hardware, knowledge=knowledge))
 
 
 def _machine(campaign: Campaign) -> Hardware | None:
@@ -190,7 +197,9 @@ def _drive(
     campaign_id: str,
     campaign: Campaign,
     hardware: Hardware | None,
-    resumed: CampaignResumed | None,
+    *,
+    resumed: CampaignResumed | None = None,
+    knowledge: Knowledge = know_nothing,
 ) -> int:
     """Run a campaign in a directory that is held; return the exit code."""
     ray_environment.prepare()
@@ -232,7 +241,7 @@ def _drive(
             else:
                 target = create_target(campaign.target, campaign.target_config)
                 ground = lay_ground(place_for(path, target), campaign, hardware)
-            found_on(ground, cluster.log, campaign, clock)
+            found_on(ground, cluster.log, campaign, clock, knowledge=knowledge)
             if resumed is not None:
                 _note_resumption(path, cluster.log, clock, resumed)
             state = supervise(cluster, clock, view.update, interrupts.is_set.is_set)

@@ -15,9 +15,10 @@ cheap enabler with little gain of its own would otherwise wait until the budget 
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
-from arbor.core.tree import Status, Tree
+from arbor.core.tree import Action, Status, Tree
 from arbor.events.settings import SearchSettings
 from arbor.events.types import ActionTemplate, ScoreTerms
 
@@ -30,6 +31,32 @@ SPEEDUP_PRIOR_WEIGHT = 1.0
 MIN_GAP_RATIO = 0.1
 """Urgency near the goal; above zero so that ``as_printed`` stays finite."""
 _TRIED = {Status.KEPT, Status.REVERTED, Status.CRASHED, Status.VETOED}
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What earlier campaigns believe of a template, after the doubts that are due here.
+
+    Attributes:
+        weight: tries that the belief counts for while nothing was tried here.
+        speedup_ratio: believed speed-up of the touched share.
+        num_tries: tries that the failures below belong to, discounted.
+        num_crashed: crashes among them, discounted.
+        num_inexact: failures of the accuracy gate among them, discounted.
+    """
+
+    weight: float = 0.0
+    speedup_ratio: float = 1.0
+    num_tries: float = 0.0
+    num_crashed: float = 0.0
+    num_inexact: float = 0.0
+
+    def weight_after(self, num_own: int) -> float:
+        """Return what the belief counts for beside tries of this campaign."""
+        return self.weight / (1.0 + num_own)
+
+
+NOTHING_IMPORTED = Imported()
 
 
 def expected_gain(share_ratio: float, speedup_ratio: float) -> float:
@@ -53,7 +80,7 @@ def score(form: Literal["risk_averse", "as_printed"], terms: ScoreTerms) -> floa
     return gain * safety * terms.gap_ratio / terms.cost_ratio + bonus
 
 
-def _posterior(prior: float, weight: float, num_failures: int, num_tries: int) -> float:
+def _posterior(prior: float, weight: float, num_failures: float, num_tries: float) -> float:
     """Return the posterior mean of a Beta prior with mean ``prior`` and ``weight``."""
     return (prior * weight + num_failures) / (weight + num_tries)
 
@@ -73,18 +100,27 @@ def _share(tree: Tree, node_id: str, template: ActionTemplate) -> float:
     return profile.share_of(template.category) if profile is not None else 1.0
 
 
-def _speedup(tree: Tree, template: ActionTemplate) -> float:
-    """Return the template's speed-up, shrunk towards what its earlier tries measured."""
+def _own_tries(tree: Tree, template_id: str) -> list[Action]:
+    return [
+        action
+        for action in tree.history(template_id)
+        if action.node_id is not None and action.outcome in _TRIED
+    ]
+
+
+def _speedup(tree: Tree, template: ActionTemplate, imported: Imported) -> float:
+    """Return the template's speed-up, shrunk towards what tries here and elsewhere measured."""
+    own = _own_tries(tree, template.template_id)
+    believed = imported.weight_after(len(own))
     log_sum = SPEEDUP_PRIOR_WEIGHT * math.log(template.prior_speedup_ratio)
-    weight = SPEEDUP_PRIOR_WEIGHT
-    for action in tree.history(template.template_id):
-        if action.node_id is None or action.outcome not in _TRIED:
-            continue
-        node = tree.node(action.node_id)
+    log_sum += believed * math.log(imported.speedup_ratio)
+    weight = SPEEDUP_PRIOR_WEIGHT + believed
+    for action in own:
+        node = tree.node(action.node_id or "")
         share = _share(tree, node.parent_id or tree.current_id, template)
         # A crash or a failed gate says that nothing was gained there; what a keep of this path
         # gained is taken, and no promise for another search of the same numbers.
-        is_taken = tree.is_on_path(action.node_id, tree.current_id)
+        is_taken = tree.is_on_path(node.node_id, tree.current_id)
         if node.effect is not None and not is_taken:
             log_sum += math.log(implied_speedup(node.effect.ratio, share))
         weight += 1.0
@@ -114,6 +150,8 @@ def score_terms(
     settings: SearchSettings,
     mean_cost_s: float,
     extra_cost_s: Callable[[float], float] = lambda _ratio: 0.0,
+    *,
+    imported: Imported = NOTHING_IMPORTED,
 ) -> ScoreTerms:
     """Return the terms of a candidate at the current node.
 
@@ -124,6 +162,7 @@ def score_terms(
         mean_cost_s: mean cost of the catalog, the unit of cost.
         extra_cost_s: seconds of measurement beyond the shortest series that showing an expected
             ratio should take: small gains are cheaper to show once windows are short.
+        imported: what earlier campaigns believe of it.
     """
     tried = [a for a in tree.actions.values() if a.outcome in _TRIED and a.node_id is not None]
     same = [a for a in tried if tree.templates[a.template_id].layer == template.layer]
@@ -136,21 +175,28 @@ def score_terms(
     share = _share(tree, tree.current_id, template)
     gained = math.log(max(1.0, tree.gain_ratio(tree.current_id)))
     gap = 1.0 - gained / math.log(settings.goal_ratio)
-    speedup = _speedup(tree, template)
+    speedup = _speedup(tree, template, imported)
     ratio = 1.0 / (1.0 - min(0.9, expected_gain(share, speedup)))
     return ScoreTerms(
         share_ratio=share,
         speedup_ratio=speedup,
         cost_ratio=(template.cost_s + extra_cost_s(ratio)) / mean_cost_s,
         accuracy_risk_ratio=_posterior(
-            template.prior_accuracy_risk_ratio, PRIOR_WEIGHT, inexact, len(same)
+            template.prior_accuracy_risk_ratio,
+            PRIOR_WEIGHT,
+            inexact + imported.num_inexact,
+            len(same) + imported.num_tries,
         ),
         crash_risk_ratio=_posterior(
-            template.prior_crash_risk_ratio, PRIOR_WEIGHT, crashes, len(same)
+            template.prior_crash_risk_ratio,
+            PRIOR_WEIGHT,
+            crashes + imported.num_crashed,
+            len(same) + imported.num_tries,
         ),
         gap_ratio=max(MIN_GAP_RATIO, min(1.0, gap)),
         num_tries=len(tried),
         num_category_tries=len(of_category),
         exploration=settings.exploration,
+        imported_weight=imported.weight_after(len(_own_tries(tree, template.template_id))),
         unlocked_gain_ratio=_unlocked_gain(tree, template),
     )

@@ -6,6 +6,7 @@ from datetime import datetime
 from arbor.core.applying import Dispatcher
 from arbor.core.budget import Budget
 from arbor.core.constraints import Constraints
+from arbor.core.knowledge import Knowledge
 from arbor.core.leases import LeaseTable
 from arbor.core.measure.noise import NoisePool
 from arbor.core.measure.planning import claim_pair_s, claim_plan
@@ -91,6 +92,7 @@ class CampaignState:
     rebuilds: Rebuilds = field(default_factory=Rebuilds)
     requests: Requests = field(default_factory=Requests)
     constraints: Constraints = field(default_factory=Constraints)
+    knowledge: Knowledge = field(default_factory=Knowledge)
     budget: Budget = field(default_factory=Budget)
     leases: LeaseTable = field(default_factory=LeaseTable)
     workers: Workers = field(default_factory=Workers)
@@ -144,6 +146,7 @@ class CampaignState:
         self.tree.apply(recorded)
         self.requests.apply(recorded)
         self.constraints.apply(recorded)
+        self.knowledge.apply(recorded)
         self.budget.apply(recorded)
         self.leases.apply(recorded)
         self.workers.apply(recorded)

@@ -6,6 +6,7 @@ from pathlib import Path
 from arbor.replay.projections.base import Projection, SqlProjection
 from arbor.replay.projections.constraint_blocks import ConstraintBlocks
 from arbor.replay.projections.costs import Costs
+from arbor.replay.projections.lessons import Lessons
 
 
 def _shipped(name: str) -> SqlProjection:
@@ -25,5 +26,6 @@ SHIPPED: tuple[Projection, ...] = (
     _shipped("pareto"),
     Costs,
     ConstraintBlocks,
+    Lessons,
 )
 """In an order in which each may use those before it; Python ones may be used by all."""

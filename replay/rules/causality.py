@@ -9,6 +9,7 @@ from arbor.events.campaign import (
     CampaignStarted,
 )
 from arbor.events.choice import ActionProposed, ActionWithdrawn
+from arbor.events.knowledge import KnowledgeImported, StackImported
 from arbor.events.life import HealthReported, IncarnationStarted
 from arbor.events.limits import ActionApproved
 from arbor.events.outcome import Crashed
@@ -150,6 +151,8 @@ UNDECIDED = (
     CampaignStarted,
     CampaignPaused,
     CampaignResumed,
+    KnowledgeImported,
+    StackImported,
     HealthReported,
     SpecialistRetired,
     Crashed,

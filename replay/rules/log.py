@@ -7,9 +7,11 @@ from arbor.events.base import Event
 from arbor.events.durable import TEMPORARY_SUFFIX
 from arbor.events.model_calls import ModelCalled
 from arbor.events.outcome import Crashed
+from arbor.events.parquet_reader import ParquetReader
 from arbor.events.verify import verify
 from arbor.events.work import FeedbackCollected, PatchProposed
 from arbor.replay.rules.base import AuditProblem, Evidence, Findings
+from arbor.replay.rules.code import code_spans
 
 
 class LogIsWhole:
@@ -23,6 +25,31 @@ class LogIsWhole:
         report = verify(evidence.directory.log, evidence.anchors)
         findings.num_checked = report.num_events
         findings.problems += [AuditProblem(p.position, p.text) for p in report.problems]
+
+
+class TagsFollowFromEvents:
+    """Conditional appends watch tags, so tags decide which decisions were allowed to land."""
+
+    name = "tags"
+    title = "what every event was watched by is what the event itself says"
+
+    def check(self, evidence: Evidence, findings: Findings) -> None:
+        """Compare every event's tags with the column of the log."""
+        if not evidence.directory.log.is_dir():
+            return
+        stored: dict[int, list[str]] = {}
+        for file in ParquetReader(evidence.directory.log).files():
+            rows = file.table(["position", "tags"]).to_pydict()
+            stored.update(zip(rows["position"], rows["tags"], strict=True))
+        foreign = [span for span in code_spans(evidence.events) if not span.is_own]
+        for recorded in evidence.events:
+            own = sorted(recorded.event.tags())
+            is_own_code = not any(s.first <= recorded.position <= s.last for s in foreign)
+            findings.require(
+                stored.get(recorded.position) == own or not is_own_code,
+                recorded.position,
+                f"{recorded.event.kind} is tagged {stored.get(recorded.position)}, it says {own}",
+            )
 
 
 def named_digests(event: Event) -> tuple[str, ...]:

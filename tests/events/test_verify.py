@@ -135,6 +135,8 @@ def test_a_commit_of_another_log_is_found(layout: Layout, tmp_path: Path) -> Non
 def test_an_event_stored_twice_is_found(layout: Layout) -> None:
     table = LogFile.load(layout.tail_path(3)).table()
     moved = table.set_column(0, table.schema.field("position"), pa.array([6]))
+    latest = LogFile.load(layout.tail_path(4)).table().column("recorded_at").slice(1)
+    moved = moved.set_column(2, moved.schema.field("recorded_at"), latest)
     extent = chained(moved, 6, verify(layout.directory).head.digest)
     layout.tail_path(6).write_bytes(encode_file(moved, extent))
     problem = only(verify(layout.directory))

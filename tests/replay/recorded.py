@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 
-from arbor.actors.founding import found
+from arbor.actors.founding import Knowledge, found, know_nothing
 from arbor.actors.journal import Journal
 from arbor.actors.local import LocalCampaign
 from arbor.actors.place import Place
@@ -34,9 +34,18 @@ KILLED_AFTER_STEPS = 7
 class Recorder:
     """Runs one campaign on the small landscape in a directory."""
 
-    def __init__(self, directory: Path, campaign: Campaign, compact_after: int) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        campaign: Campaign,
+        compact_after: int,
+        knowledge: Knowledge = know_nothing,
+        campaign_id: str = "campaign-1",
+    ) -> None:
         self.directory = directory
         self.campaign = campaign
+        self.knowledge = knowledge
+        self.campaign_id = campaign_id
         self.compact_after = compact_after
         self.clock = VirtualClock()
         target = LandscapeTarget(declared(time_scale=1.0), sleep=self.clock.sleep)
@@ -49,11 +58,11 @@ class Recorder:
         """Begin a session as the driver does."""
         log = ParquetLog.open(
             CampaignDirectory(self.directory).log,
-            "campaign-1",
+            self.campaign_id,
             clock=self.clock.now,
             compact_after=self.compact_after,
         )
-        found(self.place, log, self.campaign, HARDWARE, self.clock)
+        found(self.place, log, self.campaign, HARDWARE, self.clock, knowledge=self.knowledge)
         if resumed is not None:
             journal = Journal(log, "supervisor", self.clock)
             journal.start()
@@ -74,18 +83,11 @@ class Recorder:
         log.close()
 
 
-def record(
-    directory: Path,
-    *,
-    name: str = "demo",
-    score: str = "risk_averse",
-    wall_s: float = 320.0,
-    is_killed: bool = True,
-    compact_after: int = 10_000,
-) -> Path:
-    """Make a finished campaign and return its directory."""
-    directory.mkdir(parents=True)
-    campaign = Campaign(
+def campaign_of(
+    *, name: str = "demo", score: str = "risk_averse", wall_s: float = 320.0
+) -> Campaign:
+    """Return the campaign file of what ``record`` makes."""
+    return Campaign(
         name=name,
         target="landscape",
         # As recorded it never sleeps, so that whoever takes the campaign up need not wait.
@@ -94,7 +96,24 @@ def record(
         search=SearchSettings.model_validate({"score": score, "tuning_trials": 3}),
         measure=MeasureSettings(max_pairs=8),
     )
-    Recorder(directory, campaign, compact_after).run(is_killed=is_killed)
+
+
+def record(
+    directory: Path,
+    *,
+    name: str = "demo",
+    score: str = "risk_averse",
+    wall_s: float = 320.0,
+    is_killed: bool = True,
+    compact_after: int = 10_000,
+    knowledge: Knowledge = know_nothing,
+    campaign_id: str = "campaign-1",
+) -> Path:
+    """Make a finished campaign and return its directory."""
+    directory.mkdir(parents=True)
+    campaign = campaign_of(name=name, score=score, wall_s=wall_s)
+    recorder = Recorder(directory, campaign, compact_after, knowledge, campaign_id)
+    recorder.run(is_killed=is_killed)
     return directory
 
 

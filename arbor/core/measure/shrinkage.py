@@ -22,7 +22,7 @@ def shrunk_ratios(effects: Sequence[Effect], *, start_sd: float) -> tuple[float,
             pairs of a series do not show.
     """
     measured = [math.log(effect.ratio) for effect in effects]
-    variances = [_variance(effect, start_sd) for effect in effects]
+    variances = [log_ratio_variance(effect, start_sd) for effect in effects]
     prior = _prior_variance(measured, variances)
     return tuple(
         math.exp(value * prior / (prior + variance) if prior > 0.0 else 0.0)
@@ -30,7 +30,7 @@ def shrunk_ratios(effects: Sequence[Effect], *, start_sd: float) -> tuple[float,
     )
 
 
-def _variance(effect: Effect, start_sd: float) -> float:
+def log_ratio_variance(effect: Effect, start_sd: float) -> float:
     """Return the variance of a series' mean log ratio."""
     within = effect.sd_log_ratio**2 / max(1, effect.num_pairs)
     return within + start_sd**2 / effect.num_starts_per_arm
