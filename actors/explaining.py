@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from arbor.core.patches import patched_paths
 from arbor.core.rca import Diagnosis, Incident, Precedent, diagnose
 from arbor.core.rca.excerpt import numbered
 from arbor.core.state import CampaignState, CrashRecord
@@ -10,9 +11,6 @@ from arbor.events.base import Event
 from arbor.events.judgement import RootCauseFound
 from arbor.events.limits import ConstraintPublished
 from arbor.events.types import ConstraintScope, Edit
-
-_OVERLAY = "overlay."
-"""Section of keys that name files which an attempt puts in front of the engine's own."""
 
 
 def explanation(state: CampaignState, record: CrashRecord) -> Sequence[Event]:
@@ -53,9 +51,7 @@ def incident_of(state: CampaignState, record: CrashRecord) -> Incident:
         signal=crash.signal,
         template_id=_template_of(state, record),
         edits=edits,
-        patch_files=tuple(
-            edit.key.removeprefix(_OVERLAY) for edit in edits if edit.key.startswith(_OVERLAY)
-        ),
+        patch_files=crash.patch_files or patched_paths(edits),
         facts=crash.host_facts,
         precedents=tuple(
             Precedent(each.root_cause.cause, _template_of(state, each))
