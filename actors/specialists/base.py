@@ -14,10 +14,11 @@ from arbor.core.workers import Death
 from arbor.events.choice import ActionDispatched
 from arbor.events.errors import ConflictError
 from arbor.events.outcome import Crashed
-from arbor.events.types import ActionTemplate, Edit, WindowSample
+from arbor.events.types import ActionTemplate, Edit, Profile, WindowSample
 from arbor.events.work import (
     AttemptStarted,
     PatchProposed,
+    PatchRefused,
     PlanProposed,
     SpecialistConstructed,
     SpecialistRetired,
@@ -31,6 +32,24 @@ LOG_LINES = 12
 
 class CancelledError(Exception):
     """The action was vetoed or withdrawn while the specialist worked."""
+
+
+class NoPatchError(Exception):
+    """There is no patch that may be measured: an outcome, recorded as ``PatchRefused``.
+
+    Attributes:
+        reason: one line.
+        paths: files that it must not touch, where that is the reason.
+        diff_digest: blob of the diff that was refused.
+    """
+
+    def __init__(
+        self, reason: str, paths: tuple[str, ...] = (), diff_digest: str | None = None
+    ) -> None:
+        super().__init__(reason, paths, diff_digest)
+        self.reason = reason
+        self.paths = paths
+        self.diff_digest = diff_digest
 
 
 class Craft(Protocol):
@@ -47,6 +66,7 @@ class Craft(Protocol):
 
         Raises:
             ServerFailedError: no way to a working candidate was found.
+            NoPatchError: there is nothing that may be measured.
             CancelledError: the action is not wanted any more.
         """
         ...
@@ -62,6 +82,8 @@ class Task:
     attempt_id: str
     slot: str
     """Keeps this specialist's checkouts and logs apart from others'."""
+    patch_files: tuple[str, ...] = ()
+    """Files that the draft changes which is tried now."""
 
     @property
     def template(self) -> ActionTemplate:
@@ -88,7 +110,7 @@ class Task:
         return self.place.commit(self.dispatch.parent_commit, edits)
 
     @contextmanager
-    def _leases(self) -> Iterator[None]:
+    def host(self) -> Iterator[None]:
         """Hold the place's devices, then the host with others; everybody takes them so."""
         place, action_id = self.place, self.dispatch.action_id
         with ExitStack() as stack:
@@ -119,12 +141,27 @@ class Task:
         """
         target = self.place.target
         commit = self.commit(edits)
-        with self._leases():
+        with self.host():
             self.check_wanted()
             with self.place.serve_for_screening(commit, self.slot) as server:
                 unit = target.default_num_requests()
                 num_requests = max(1, unit // 4) if is_smoke_test else unit
                 return target.benchmark(server, self.state.settings.seed + 17, num_requests)
+
+    def probe(self, edits: Sequence[Edit]) -> tuple[WindowSample, Profile]:
+        """Run one short window of the edits and profile another; no evidence either.
+
+        Raises:
+            ServerFailedError: the server failed.
+            CancelledError: the action is not wanted any more.
+        """
+        target, seed = self.place.target, self.state.settings.seed + 17
+        commit = self.commit(edits)
+        with self.host():
+            self.check_wanted()
+            with self.place.serve_for_screening(commit, self.slot) as server:
+                sample = target.benchmark(server, seed, target.default_num_requests())
+                return sample, target.profile(server, seed)
 
     def record_trial(
         self,
@@ -135,13 +172,25 @@ class Task:
         failure: str | None = None,
     ) -> None:
         """Append the outcome of a screening trial."""
+        throughput_tok_s = None if sample is None else sample.throughput_tok_s
+        self.record_measured_trial(trial, edits, engine, throughput_tok_s, failure)
+
+    def record_measured_trial(
+        self,
+        trial: int,
+        edits: Sequence[Edit],
+        engine: str,
+        throughput_tok_s: float | None,
+        failure: str | None = None,
+    ) -> None:
+        """Append the outcome of a screening trial of which only the throughput is known."""
         self.journal.append(
             TrialMeasured(
                 action_id=self.dispatch.action_id,
                 attempt_id=self.attempt_id,
                 trial=trial,
                 edits=tuple(edits),
-                throughput_tok_s=None if sample is None else sample.throughput_tok_s,
+                throughput_tok_s=throughput_tok_s,
                 failure=failure,
                 engine=engine,
             )
@@ -242,9 +291,22 @@ class Specialist:
                     action_id=task.dispatch.action_id,
                     attempt_id=task.attempt_id,
                     node_id=task.dispatch.node_id,
+                    patch_files=task.patch_files,
                 )
             )
             return f"crashed: {error.message}"
+        except NoPatchError as error:
+            self._journal.append(
+                PatchRefused(
+                    action_id=task.dispatch.action_id,
+                    attempt_id=task.attempt_id,
+                    node_id=task.dispatch.node_id,
+                    reason=error.reason,
+                    paths=error.paths,
+                    diff_digest=error.diff_digest,
+                )
+            )
+            return f"refused: {error.reason}"
         commit = task.commit(edits)
         diff = self._place.workspace.diff(task.dispatch.parent_commit, commit)
         self._journal.append(
