@@ -16,6 +16,7 @@ from arbor.core.tree import Action
 from arbor.events.choice import ActionProposed, IdeasCollected
 from arbor.events.errors import ConflictError
 from arbor.events.judgement import OpinionRecorded
+from arbor.events.life import HealthReported
 from arbor.targets.base import PatchableTarget
 
 MAX_OPINION_CHARACTERS = 1200
@@ -32,14 +33,18 @@ class Adviser:
         place: where the campaign has its effects.
         journal: its hold on the log.
         model: who is asked.
+        warning: what people must know about the sandbox; None where there is nothing to say.
     """
 
     name = ADVISER
 
-    def __init__(self, place: Place, journal: Journal, model: Model) -> None:
+    def __init__(
+        self, place: Place, journal: Journal, model: Model, warning: str | None = None
+    ) -> None:
         self._place = place
         self._journal = journal
         self._model = model
+        self._warning = warning
 
     def next_task(self) -> Callable[[], None] | None:
         """Return what to ask now, or None while there is nothing."""
@@ -47,12 +52,19 @@ class Adviser:
         state = self._journal.state
         if state.started is None or state.is_paused or state.is_ended:
             return None
+        if self._warning is not None:
+            return self._warn
         for record in state.crashes:
             if _wants_opinion(state, record):
                 return lambda: self._ask_opinion(record)
         if self._num_wanted() > 0 and _is_ready_for_ideas(state):
             return self._ask_ideas
         return None
+
+    def _warn(self) -> None:
+        """Say once in this incarnation how little patches are kept apart."""
+        detail, self._warning = self._warning or "", None
+        self._journal.append(HealthReported(subject="sandbox", is_healthy=False, detail=detail))
 
     def _num_wanted(self) -> int:
         state = self._journal.state

@@ -7,6 +7,8 @@ from arbor.actors.specialists.checking import Checker
 from arbor.actors.specialists.desk import Desk
 from arbor.actors.specialists.drafting import Draft, Drafts
 from arbor.core.models import Model, ModelError
+from arbor.core.patches import moved_file
+from arbor.core.tree import Status
 from arbor.events.types import Edit, Layer
 
 MIN_SCREENING_RATIO = 0.9
@@ -48,6 +50,10 @@ class CodeCraft:
         """
         if task.template.patch is None:
             raise NoPatchError("the action names no files to patch")
+        earlier = _written_before(task)
+        if earlier:
+            task.screen(earlier, is_smoke_test=True)
+            return earlier, "written before, and the files are what they were; it serves"
         readable = task.place.workspace.files(task.dispatch.parent_commit)
         sources = {path: readable[path] for path in task.template.patch.files if path in readable}
         if not sources:
@@ -79,6 +85,22 @@ class CodeCraft:
         if last.feedback.failure is not None:
             raise last.feedback.failure
         raise NoPatchError("no draft works")
+
+
+def _written_before(task: Task) -> tuple[Edit, ...]:
+    """Return the patch of the action that this one revives, where it can be had as it is.
+
+    What was measured once without a proof, or never, needs no other draft.
+    """
+    tree = task.state.tree
+    revived = tree.actions.get(tree.actions[task.dispatch.action_id or ""].revives or "")
+    if revived is None or revived.node_id is None:
+        return ()
+    node = tree.node(revived.node_id)
+    config = tree.config_at(task.dispatch.parent_id)
+    if node.status is Status.CRASHED or not node.edits:
+        return ()
+    return () if moved_file(tree, node.node_id, node.edits, config) else node.edits
 
 
 def _ratio(draft: Draft, base: Draft) -> float:

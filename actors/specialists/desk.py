@@ -120,7 +120,6 @@ class Desk:
             reason = bench.edit(diff) if diff.strip() else ""
             if not reason:
                 break
-            self._drafts.note_wrong(diff, reason)
             messages = (
                 *messages,
                 Message(role="assistant", content=reply.text),

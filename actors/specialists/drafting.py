@@ -86,8 +86,8 @@ class Drafts:
         reason = refusal(paths, tuple(sorted(self.sources)))
         if reason is not None:
             wrong = tuple(path for path in paths if path not in self.sources)
-            self._reject(diff, "", paths, reason)
             if is_about_harness(wrong):
+                self._reject(diff, "", paths, reason)
                 raise NoPatchError(reason, wrong, self._task.place.blobs.put(diff.encode()))
             raise DiffError(reason)
         changed = {**on, **apply_files(files, {**self.sources, **on})}

@@ -80,6 +80,7 @@ class Workbench:
         try:
             self.files = self._drafts.apply(diff, self.files)
         except DiffError as error:
+            self._drafts.note_wrong(diff, str(error))
             return str(error)
         self.diff = diff
         return ""
@@ -87,10 +88,12 @@ class Workbench:
     def try_out(self) -> Draft | None:
         """Return the draft of the files as they are now, tried unless it was before.
 
+        None when nothing was applied, or what was is not new.
+
         Raises:
             CancelledError: the action is not wanted any more.
         """
-        return self._drafts.try_out(self.files, self.diff)
+        return self._drafts.try_out(self.files, self.diff) if self.diff else None
 
     def tools(self, *, can_run: bool) -> tuple[Tool, ...]:
         """Return the tools; those that build and run only where nobody else does so meanwhile."""
@@ -153,6 +156,8 @@ class Workbench:
     def _run(self, kind: Kind) -> Callable[[NoArguments], str]:
         def run(_: NoArguments) -> str:
             draft = self.try_out()
-            return self._drafts.rejection if draft is None else draft.feedback.texts[kind]
+            if draft is None:
+                return self._drafts.rejection or "nothing was applied yet"
+            return draft.feedback.texts[kind]
 
         return run

@@ -70,8 +70,13 @@ def moved_file(
 
 
 def is_about_harness(paths: Sequence[str]) -> bool:
-    """Return whether files that a patch must not touch are called like those that judge it."""
-    return any(_HARNESS.search(path) for path in paths)
+    """Return whether files lie where a workspace has none, or are called like those that judge."""
+    return any(_HARNESS.search(path) or _is_elsewhere(path) for path in paths)
+
+
+def _is_elsewhere(path: str) -> bool:
+    """Return whether a path leads out of what a workspace holds; a bare name may be a slip."""
+    return "/" in path and not path.startswith(f"{FILE_SECTION}/")
 
 
 def refusal(paths: Sequence[str], allowed: Sequence[str]) -> str | None:

@@ -16,7 +16,7 @@ from arbor.core.tree import ROOT_ID, Status
 from arbor.events.campaign import CampaignStarted
 from arbor.events.choice import ActionDispatched, ActionProposed
 from arbor.events.errors import ArborError
-from arbor.events.outcome import Crashed
+from arbor.events.outcome import ActionReverted, Crashed
 from arbor.events.types import ActionTemplate, Edit, Layer, PatchTask
 from arbor.events.work import (
     FeedbackCollected,
@@ -90,12 +90,15 @@ class Desk:
         )
         self.dispatch = self.dispatched("n001", "a001")
 
-    def dispatched(self, node_id: str, action_id: str) -> ActionDispatched:
+    def dispatched(
+        self, node_id: str, action_id: str, revives: str | None = None
+    ) -> ActionDispatched:
         """Have an action proposed and dispatched."""
         proposed = ActionProposed(
             action_id=action_id,
             template_id=self.template.template_id,
             node_id=ROOT_ID,
+            revives=revives,
             reason="new",
             source="model",
             template=self.template,
@@ -326,6 +329,19 @@ def test_what_is_not_new_is_not_run(tmp_path: Path, diff: str, reason: str) -> N
     assert refused.reason == reason
     assert len(desk.events(TrialMeasured)) == 1
     assert desk.events(PatchDrafted)[-1].rejection == reason
+
+
+def test_a_patch_that_was_not_proved_is_measured_again_as_it_is(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, says(FASTER), rounds=1)
+    desk.work()
+    (first,) = desk.events(PatchProposed)
+    num_asked = len(desk.simulation.model.asked)
+    journal = Journal(desk.simulation.log, "orchestrator", desk.simulation.clock)
+    journal.append(ActionReverted(action_id="a001", node_id="n001", reason="benchmark: not proved"))
+    desk.work(desk.dispatched("n002", "a002", revives="a001"))
+    again = desk.events(PatchProposed)[-1]
+    assert (again.node_id, again.edits, again.commit) == ("n002", first.edits, first.commit)
+    assert len(desk.simulation.model.asked) == num_asked
 
 
 def test_an_attempt_that_died_is_drafted_again(tmp_path: Path) -> None:

@@ -30,6 +30,10 @@ def test_a_file_and_its_key_belong_together() -> None:
     [
         ("overlay/sampler.py", False),
         ("serve.yaml", False),
+        ("smapler.py", False),
+        ("arbor/targets/engine/window.py", True),
+        ("/etc/passwd", True),
+        ("../blobs/ab/abcd", True),
         ("benchmarks/window.py", True),
         ("arbor/core/accuracy.py", True),
         ("tests/conftest.py", True),

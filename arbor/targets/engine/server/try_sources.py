@@ -9,7 +9,8 @@ from pathlib import Path
 from arbor.targets.engine.server.errors import StartError
 from arbor.targets.engine.server.overlay import changed_sources, install
 
-_PACKAGE = __name__.rpartition(".")[0]
+_PACKAGE = changed_sources.__module__.rpartition(".")[0]
+"""Not this module's own: it runs as a program."""
 _COMPILE_LIMIT_S = 60.0
 
 
