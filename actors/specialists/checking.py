@@ -179,7 +179,7 @@ def _profiled(sample: WindowSample, profile: Profile, base_tok_s: float | None) 
 
 
 def analyse(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """Return what a change is without running it: sizes, touched functions, what does not parse."""
+    """Return what a change is without running it: sizes, functions, what does not parse."""
     lines = []
     for path in sorted(after):
         moved = list(

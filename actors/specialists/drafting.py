@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from threading import Lock
 
 from arbor.actors.specialists.base import NoPatchError, Task
 from arbor.actors.specialists.checking import Checker, Feedback
@@ -49,6 +50,8 @@ class Drafts:
         self._task = task
         self._checker = checker
         self._num_written = 0
+        # several coders may be told at once that their diffs do not apply
+        self._lock = Lock()
         self._by_change: dict[str, Draft] = {}
 
     @property
@@ -160,7 +163,9 @@ class Drafts:
         self._reject(diff, "", (), reason)
 
     def _note(self, diff: str, digest: str, paths: tuple[str, ...], rejection: str) -> int:
-        self._num_written += 1
+        with self._lock:
+            self._num_written += 1
+            number = self._num_written
         task = self._task
         task.journal.append(
             PatchDrafted(
@@ -168,14 +173,14 @@ class Drafts:
                 attempt_id=task.attempt_id,
                 node_id=task.dispatch.node_id,
                 base_commit=task.dispatch.parent_commit,
-                draft=self._num_written,
+                draft=number,
                 diff_digest=task.place.blobs.put(diff.encode()),
                 change_digest=digest,
                 paths=paths,
                 rejection=rejection,
             )
         )
-        return self._num_written
+        return number
 
     def _record_feedback(self, draft: Draft) -> None:
         task = self._task

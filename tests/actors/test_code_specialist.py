@@ -337,7 +337,9 @@ def test_a_patch_that_was_not_proved_is_measured_again_as_it_is(tmp_path: Path) 
     (first,) = desk.events(PatchProposed)
     num_asked = len(desk.simulation.model.asked)
     journal = Journal(desk.simulation.log, "orchestrator", desk.simulation.clock)
-    journal.append(ActionReverted(action_id="a001", node_id="n001", reason="benchmark: not proved"))
+    journal.append(
+        ActionReverted(action_id="a001", node_id="n001", reason="benchmark: not proved")
+    )
     desk.work(desk.dispatched("n002", "a002", revives="a001"))
     again = desk.events(PatchProposed)[-1]
     assert (again.node_id, again.edits, again.commit) == ("n002", first.edits, first.commit)

@@ -121,11 +121,13 @@ def test_a_broken_draft_s_files_are_what_its_root_cause_looks_at() -> None:
 
 
 def test_a_rebuilt_path_leaves_out_what_was_written_on_the_revoked_patch() -> None:
-    # of one layer, so one is written after the other
     stage = Stage(_patch("a"), _patch("c"))
     stage.open()
     stage.work("a", _content("1"))
     stage.keep_measured("a")
+    # it was begun on the baseline, so it is written again
+    stage.work("c", _content("2"))
+    stage.turn()
     stage.work("c", _content("1 and 2"))
     stage.keep_measured("c")
     first = stage.state.tree.path(stage.state.tree.current_id)[1]

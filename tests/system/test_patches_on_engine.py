@@ -1,7 +1,7 @@
 """A campaign on the real engine in which a scripted model patches its sources (minutes).
 
-No gate has seen these patches before: one makes the sampler really faster, one answers wrongly, one
-breaks, one edits the benchmark.
+No gate has seen these patches before: one makes the sampler really faster, one answers wrongly,
+one breaks, one edits the benchmark.
 """
 
 from collections.abc import Iterator
