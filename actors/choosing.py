@@ -20,18 +20,22 @@ MAX_DOUBLINGS = 2
 """A series is at most this often doubled by second looks."""
 RETUNE_AFTER_KEEPS = 3
 """Numbers that were kept are searched again after so many further keeps."""
+MAX_FAILURES = 6
+"""Failures of other actions that a brief tells."""
 _PRECEDENCE: dict[Source, int] = {
     "rebuild": 0,
     "human": 1,
     "imported": 2,
     "orchestrator": 3,
     "bundle": 3,
+    "model": 3,
 }
 """Whose actions come first, whatever their scores."""
 
 
 def _changes_something(template: ActionTemplate, config: Mapping[str, Scalar]) -> bool:
-    return bool(template.space) or any(config.get(e.key) != e.value for e in template.edits)
+    is_open = bool(template.space) or template.patch is not None
+    return is_open or any(config.get(e.key) != e.value for e in template.edits)
 
 
 def inapplicable_reason(state: CampaignState, template: ActionTemplate) -> str | None:
@@ -130,7 +134,7 @@ def _candidate(
     if status in {Status.WITHDRAWN, Status.REVOKED, Status.VETOED}:
         # Nothing was learned about the idea itself, and what stood in its way is gone.
         return f"earlier {status}: {state.tree.node(last.node_id or '').reason}", last.action_id
-    if status is Status.KEPT and not template.space:
+    if status is Status.REFUSED or (status is Status.KEPT and not template.space):
         return None
     revivals = sum(a.revives is not None for a in dispatched)
     if revivals >= state.settings.search.max_revivals:
@@ -364,13 +368,39 @@ def brief(state: CampaignState, action: Action) -> str:
         if c.scope.template_id == action.template_id
     ]
     hardware = state.started.hardware.device_name if state.started is not None else "unknown"
-    return "\n".join(
-        (
-            f"Task: {template.title} ({template.layer} layer, touches {template.category}).",
-            f"Why now: {action.reason}.",
-            f"Hardware: {hardware}.",
-            f"Profile: {shares}.",
-            f"History: {'; '.join(history) or 'none'}.",
-            f"Constraints: {'; '.join(limits) or 'none'}.",
-        )
+    lines = [
+        f"Task: {template.title} ({template.layer} layer, touches {template.category}).",
+        f"Why now: {action.reason}.",
+        f"Hardware: {hardware}.",
+        f"Profile: {shares}.",
+        f"History: {'; '.join(history) or 'none'}.",
+        f"Constraints: {'; '.join(limits) or 'none'}.",
+    ]
+    return "\n".join([*lines, *_patch_lines(state, action, template)])
+
+
+def _patch_lines(
+    state: CampaignState, action: Action, template: ActionTemplate
+) -> tuple[str, ...]:
+    """Return what whoever writes a patch is told beyond that: the idea, and others' failures."""
+    if template.patch is None:
+        return ()
+    tree = state.tree
+    failures = [
+        f"{a.template_id} {a.outcome}: {tree.node(a.node_id).reason}"
+        for a in tree.actions.values()
+        if a.node_id is not None
+        and a.outcome in {Status.REVERTED, Status.CRASHED, Status.REFUSED}
+        and tree.templates[a.template_id].category == template.category
+    ]
+    opinions = [
+        state.opinions[record.event_id].text
+        for record in state.crashes
+        if record.crash.action_id == action.action_id and record.event_id in state.opinions
+    ]
+    return (
+        f"Idea: {template.patch.idea}",
+        f"Files: {', '.join(template.patch.files)}.",
+        f"What failed in {template.category}: {'; '.join(failures[-MAX_FAILURES:]) or 'nothing'}.",
+        f"Opinions on earlier crashes: {'; '.join(opinions) or 'none'}.",
     )

@@ -24,6 +24,7 @@ from arbor.actors.keeper import Keeper, KeptLog
 from arbor.actors.processes import REACTORS
 from arbor.actors.ray_actors import (
     KEEPER_NAME,
+    AdviserActor,
     BenchActor,
     CallKeeper,
     ReactorActor,
@@ -33,6 +34,7 @@ from arbor.actors.ray_actors import (
 from arbor.actors.ray_crew import Crew
 from arbor.core.campaign import Campaign
 from arbor.core.layout import CampaignDirectory
+from arbor.core.names import ADVISER
 from arbor.core.seats import SEAT_CPUS, Seats, plan_seats
 from arbor.events.choice import ActionDispatched
 from arbor.events.errors import ArborError, WaitTimeoutError
@@ -150,8 +152,13 @@ class Cluster:
         call("process_id")
         self.log = KeptLog(where.log, call)
 
-    def start(self, num_specialists: int, seats: Seats) -> None:
+    def start(self, num_specialists: int, seats: Seats, *, has_models: bool = False) -> None:
         """Start the processes of all actors and wait until they have imported what they need.
+
+        Args:
+            num_specialists: that may work at once.
+            seats: where they may sit.
+            has_models: whether language models are asked; an adviser does so then.
 
         Raises:
             WaitTimeoutError: a process did not come up, or others use the devices.
@@ -164,6 +171,14 @@ class Cluster:
                 scheduling_strategy=ray_nodes.on_drivers_node(),
                 **_SURVIVES,
             ).remote(name, str(self.directory), self.campaign_id)
+        if has_models:
+            adviser_class: Any = ray.remote(AdviserActor)
+            self._actors[ADVISER] = adviser_class.options(
+                num_cpus=0,
+                max_concurrency=2,
+                scheduling_strategy=ray_nodes.on_drivers_node(),
+                **_SURVIVES,
+            ).remote(str(self.directory), self.campaign_id)
         self._crew = Crew(self.directory, self.campaign_id, num_specialists, seats)
         bench_class: Any = ray.remote(BenchActor)
         options = self._crew.open_bench_seat() | _SURVIVES

@@ -5,12 +5,14 @@ from collections.abc import Callable
 from arbor.actors.journal import Journal
 from arbor.actors.place import Place
 from arbor.actors.specialists.base import Craft, Specialist
+from arbor.actors.specialists.code import CodeCraft
 from arbor.actors.specialists.config import ConfigCraft
 from arbor.actors.specialists.tuning import TuningCraft
 from arbor.core.state import CampaignState
 from arbor.core.tree import Status
 from arbor.core.vitals import STALLED
 from arbor.events.choice import ActionDispatched
+from arbor.events.errors import ArborError
 
 CRAFTS: dict[str, Callable[[], Craft]] = {
     "config": ConfigCraft,
@@ -49,5 +51,21 @@ class DispatchBoard:
 def build_specialist(
     place: Place, journal: Journal, dispatch: ActionDispatched, where: str
 ) -> Specialist:
-    """Return the specialist for a dispatched action."""
-    return Specialist(place, journal, dispatch, CRAFTS[dispatch.specialist](), where)
+    """Return the specialist for a dispatched action.
+
+    Raises:
+        ArborError: it needs a language model and there is none.
+    """
+    return Specialist(place, journal, dispatch, _craft(place, journal, dispatch), where)
+
+
+def _craft(place: Place, journal: Journal, dispatch: ActionDispatched) -> Craft:
+    if dispatch.specialist != "code":
+        return CRAFTS[dispatch.specialist]()
+    if place.create_model is None:
+        raise ArborError(
+            f"{dispatch.action_id} wants a patch, and no language model is configured: give the "
+            "campaign's `models:` again"
+        )
+    layer = journal.state.tree.templates[dispatch.template_id].layer
+    return CodeCraft(place.create_model(journal), layer)

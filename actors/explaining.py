@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from arbor.core.narrowing import Setting, lift_of, narrow_scope
+from arbor.core.patches import patched_paths
 from arbor.core.rca import Diagnosis, Incident, Precedent, diagnose, unknown
 from arbor.core.rca.excerpt import numbered
 from arbor.core.scopes import machine_name, software_of
@@ -15,9 +16,6 @@ from arbor.events.judgement import RootCauseFound
 from arbor.events.limits import ConstraintPublished
 from arbor.events.types import ConstraintScope, Edit
 from arbor.events.work import TrialCrash
-
-_OVERLAY = "overlay."
-"""Section of keys that name files which an attempt puts in front of the engine's own."""
 
 
 def explanation(state: CampaignState, record: CrashRecord) -> Sequence[Event]:
@@ -80,7 +78,7 @@ def diagnosed_trial(crash: TrialCrash, template_id: str, edits: tuple[Edit, ...]
             signal=crash.signal,
             template_id=template_id,
             edits=edits,
-            patch_files=_patch_files(edits),
+            patch_files=patched_paths(edits),
             facts=crash.host_facts,
         )
     )
@@ -99,7 +97,7 @@ def incident_of(state: CampaignState, record: CrashRecord) -> Incident:
         signal=crash.signal,
         template_id=_template_of(state, record),
         edits=edits,
-        patch_files=_patch_files(edits),
+        patch_files=crash.patch_files or patched_paths(edits),
         facts=crash.host_facts,
         precedents=tuple(
             Precedent(each.root_cause.cause, _template_of(state, each))
@@ -107,11 +105,6 @@ def incident_of(state: CampaignState, record: CrashRecord) -> Incident:
             if each.root_cause is not None and each is not record
         ),
     )
-
-
-def _patch_files(edits: Sequence[Edit]) -> tuple[str, ...]:
-    keys = (edit.key for edit in edits)
-    return tuple(key.removeprefix(_OVERLAY) for key in keys if key.startswith(_OVERLAY))
 
 
 def _template_of(state: CampaignState, record: CrashRecord) -> str | None:

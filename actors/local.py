@@ -1,5 +1,6 @@
 """A whole campaign in one thread, without Ray: for simulations and tests."""
 
+from arbor.actors.adviser import Adviser
 from arbor.actors.bench import Bench
 from arbor.actors.crew import DispatchBoard, build_specialist
 from arbor.actors.critic import Critic
@@ -39,6 +40,11 @@ class LocalCampaign:
         self._board = DispatchBoard(self._supervisor.journal.state)
         self._bench_journal = Journal(log, Bench.name, clock)
         self._bench = Bench(place, self._bench_journal)
+        self._adviser_journal = Journal(log, Adviser.name, clock)
+        self._adviser: Adviser | None = None
+        if place.create_model is not None:
+            model = place.create_model(self._adviser_journal)
+            self._adviser = Adviser(place, self._adviser_journal, model)
 
     @property
     def state(self) -> CampaignState:
@@ -50,12 +56,18 @@ class LocalCampaign:
         for shell in self._reactors:
             shell.start()
         self._bench_journal.start()
+        if self._adviser is not None:
+            self._adviser_journal.start()
 
     def step(self) -> bool:
         """Let every reactor decide, then one worker act; return False when nothing is left."""
         decided = sum(shell.run_until_quiet() for shell in self._reactors)
         if self.state.is_ended:
             return False
+        question = self._adviser.next_task() if self._adviser is not None else None
+        if question is not None:
+            question()
+            return True
         request = self._bench.next_request()
         for dispatch in self._board.waiting():
             journal = Journal(self._log, specialist_name(dispatch.node_id), self._clock)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Literal
 
 from arbor.actors import choosing, concluding, rebuilding, requesting
 from arbor.core.approval import awaits_approval
@@ -16,7 +17,7 @@ from arbor.events.choice import (
 )
 from arbor.events.outcome import ActionKept
 from arbor.events.requests import ActionRebased, MeasurementRequested
-from arbor.events.types import RebuiltPart
+from arbor.events.types import ActionTemplate, RebuiltPart
 
 WATCHED = frozenset({"campaign", "constraints", "budget"})
 """Every decision depends on these; tags of its own events are added."""
@@ -24,6 +25,12 @@ WATCHED = frozenset({"campaign", "constraints", "budget"})
 
 def _names(parts: Sequence[RebuiltPart]) -> set[str]:
     return {f"action:{part.action_id}" for part in parts}
+
+
+def _specialist_for(template: ActionTemplate) -> Literal["config", "tuning", "code"]:
+    if template.patch is not None:
+        return "code"
+    return "tuning" if template.space else "config"
 
 
 class Orchestrator:
@@ -216,7 +223,7 @@ class Orchestrator:
     def _is_worth_it(self, action: Action, now: datetime) -> bool:
         """True when an action's score and cost allow a trial; only the search's are scored out."""
         is_scored_out = (action.score or 0.0) < self.state.settings.search.min_score
-        if is_scored_out and action.source in {"orchestrator", "bundle", "imported"}:
+        if is_scored_out and action.source in {"orchestrator", "bundle", "imported", "model"}:
             return False
         return self._is_affordable(action, now)
 
@@ -229,11 +236,11 @@ class Orchestrator:
             parent_id=tree.current_id,
             parent_commit=tree.current.commit or self.state.root_commit,
             template_id=template.template_id,
-            specialist="tuning" if template.space else "config",
+            specialist=_specialist_for(template),
             edits=template.edits,
             brief=choosing.brief(self.state, action),
         )
-        if not template.space:
+        if dispatch.specialist != "tuning":
             return (dispatch,)
         route = RouteDecided(
             action_id=action.action_id,

@@ -6,6 +6,9 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from arbor.actors.journal import Journal
+from arbor.core.models import Model
+from arbor.core.patches import path_of
 from arbor.events.blobs import BlobStore
 from arbor.events.outcome import Crashed
 from arbor.events.types import Edit
@@ -31,6 +34,8 @@ class Place:
         blobs: store for large bodies.
         directory: the campaign's directory.
         host: name under which leases are taken.
+        create_model: makes the language models' door for whoever appends to a journal; None where
+            the campaign has no models.
         devices: accelerators that its servers use, by name; empty: it takes none, or nobody
             divides them.
     """
@@ -41,17 +46,32 @@ class Place:
     directory: Path
     host: str = field(default_factory=socket.gethostname)
     devices: tuple[str, ...] = ()
+    create_model: Callable[[Journal], Model] | None = None
 
     def commit(self, parent_commit: str, edits: Sequence[Edit]) -> str:
         """Return the commit of edits on a parent; no edits is the parent itself.
 
+        Edits that stand for files take these, whole, from the blobs.
+
         Raises:
+            NotFoundError: a file's content is not among the blobs.
             WorkspaceError: git failed.
         """
         if not edits:
             return parent_commit
-        message = "Set " + ", ".join(f"{edit.key}={edit.value}" for edit in edits)
-        return self.workspace.commit_edits(parent_commit, edits, message)
+        settings = [edit for edit in edits if path_of(edit.key) is None]
+        said = [f"{edit.key}={edit.value}" for edit in settings]
+        message = "Set " + ", ".join(said) if said else ""
+        if len(settings) == len(edits):
+            return self.workspace.commit_edits(parent_commit, edits, message)
+        files = {
+            path: self.blobs.get(str(edit.value))
+            for edit in edits
+            if (path := path_of(edit.key)) is not None
+        }
+        changes = "Change " + ", ".join(sorted(files))
+        message = f"{message}; {changes}" if message else changes
+        return self.workspace.commit_files(parent_commit, files, message, settings)
 
     @contextmanager
     def serve(self, commit: str, user: str, *, is_quick: bool = False) -> Iterator[Server]:
@@ -131,6 +151,7 @@ class Place:
         node_id: str,
         request_id: str | None = None,
         phase: str | None = None,
+        patch_files: tuple[str, ...] = (),
     ) -> Crashed:
         """Return the event of a failed server, its log kept as a blob."""
         text = "\n".join(error.log_tail)
@@ -147,4 +168,5 @@ class Place:
             node_id=node_id,
             log_excerpt=error.log_excerpt,
             host_facts=host_facts(self.directory),
+            patch_files=patch_files,
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from structlog.typing import FilteringBoundLogger
 
+from arbor.actors.adviser import Adviser
 from arbor.actors.bench import Bench
 from arbor.actors.crew import DispatchBoard, build_specialist
 from arbor.actors.critic import Critic
@@ -33,6 +34,7 @@ from arbor.targets.hardware import probe_hardware
 from arbor.targets.hardware.reading import Reader
 from arbor.targets.hardware.telemetry import reader_of
 from arbor.targets.registry import create_target
+from arbor.targets.sandbox.isolation import isolation, warning
 from arbor.targets.workspace import Workspace
 
 POLL_S = 1.0
@@ -155,6 +157,41 @@ class BenchProcess:
                         bench.perform(request)
             finally:
                 bench.close()
+
+
+class AdviserProcess:
+    """Runs the adviser of a campaign with language models until the campaign ends.
+
+    Args:
+        directory: the campaign's.
+        log: the log as this process sees it.
+    """
+
+    def __init__(self, directory: Path, log: EventLog) -> None:
+        self._directory = directory
+        self._log = log
+
+    def process_id(self) -> int:
+        """Return the process id."""
+        return os.getpid()
+
+    def run(self) -> None:
+        """Ask what is to be asked until the campaign ends, or this incarnation is fenced."""
+        journal = _journal(self._log, Adviser.name, self._directory)
+        say = operations_log(self._directory, Adviser.name)
+        with _life(say), suppress(FencedError):
+            journal.start()
+            place = _place_of(journal, self._directory, ())
+            if place.create_model is None:
+                return
+            said = warning(isolation())
+            adviser = Adviser(place, journal, place.create_model(journal), said)
+            while not journal.state.is_ended:
+                question = adviser.next_task()
+                if question is None:
+                    journal.wait(POLL_S)
+                else:
+                    question()
 
 
 class SpecialistProcess:

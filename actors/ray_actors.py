@@ -8,7 +8,12 @@ import ray
 from ray.exceptions import RayActorError
 
 from arbor.actors.keeper import KeptLog
-from arbor.actors.processes import BenchProcess, ReactorProcess, SpecialistProcess
+from arbor.actors.processes import (
+    AdviserProcess,
+    BenchProcess,
+    ReactorProcess,
+    SpecialistProcess,
+)
 from arbor.core.layout import CampaignDirectory
 from arbor.events.errors import LogError
 from arbor.targets.devices import show_devices
@@ -84,6 +89,14 @@ class BenchActor(BenchProcess):
     def __init__(self, directory: str, campaign_id: str) -> None:
         path = Path(directory)
         super().__init__(path, kept_log(path, campaign_id), _own_devices())
+
+
+class AdviserActor(AdviserProcess):
+    """The adviser's process."""
+
+    def __init__(self, directory: str, campaign_id: str) -> None:
+        path = Path(directory)
+        super().__init__(path, kept_log(path, campaign_id))
 
 
 class SpecialistActor(SpecialistProcess):

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from arbor.core.patches import moved_file
 from arbor.core.rebuilds import Suspension
 from arbor.core.standing import ban_of, forbidding
 from arbor.core.state import CampaignState
@@ -27,6 +28,7 @@ def fits(state: CampaignState, part: RebuiltPart, config: dict[str, Scalar]) -> 
     return (
         any(config.get(edit.key) != edit.value for edit in part.edits)
         and state.constraints.ban(part.action_id) is None
+        and moved_file(state.tree, part.node_id, part.edits, config) is None
         and unmet_requirement(state.tree.templates[part.template_id], config) is None
         and forbidding(state, part.template_id, part.edits, config, state.tree.current_id) is None
     )

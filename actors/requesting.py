@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from arbor.actors import choosing
+from arbor.core.patches import moved_file
 from arbor.core.requests import Request
 from arbor.core.state import CampaignState
 from arbor.core.tree import ROOT_ID, Node, Status
@@ -101,6 +102,11 @@ def measurements(state: CampaignState, now: datetime) -> Sequence[Event]:
 
 def _rebase(state: CampaignState, node: Node) -> Event:
     reason = choosing.obstacle(state, state.tree.actions[node.action_id or ""])
+    if reason is None:
+        config = state.tree.config_at(state.tree.current_id)
+        path = moved_file(state.tree, node.node_id, node.edits, config)
+        # a specialist starts again from the file as it is now
+        reason = f"{path} is another one now" if path is not None else None
     if reason is not None:
         return ActionWithdrawn(action_id=node.action_id, reason=f"after a keep: {reason}")
     return ActionRebased(

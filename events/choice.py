@@ -5,9 +5,9 @@ from typing import ClassVar, Literal
 from arbor.events.base import Event
 from arbor.events.types import ActionTemplate, Edit, RebuiltPart, ScoreTerms
 
-Source = Literal["orchestrator", "human", "rebuild", "bundle", "imported"]
-"""Who wants an action: the search, a human, a path that lost a commit, small gains together, or an
-earlier campaign whose stack is tried as a whole."""
+Source = Literal["orchestrator", "human", "rebuild", "bundle", "imported", "model"]
+"""Who wants an action: the search, a human, a path that lost a commit, small gains together, an
+earlier campaign whose stack is tried as a whole, or a language model."""
 
 
 class ActionProposed(Event):
@@ -69,7 +69,7 @@ class ActionDispatched(Event):
     """Node on which the work starts."""
     parent_commit: str
     template_id: str
-    specialist: Literal["config", "tuning"]
+    specialist: Literal["config", "tuning", "code"]
     edits: tuple[Edit, ...]
     brief: str
     """What the specialist is told: hardware, profile, history, constraints."""
@@ -77,6 +77,21 @@ class ActionDispatched(Event):
     def tags(self) -> frozenset[str]:
         """Return the tags that conditional appends watch."""
         return super().tags() | {f"node:{self.node_id}", f"template:{self.template_id}"}
+
+
+class IdeasCollected(Event):
+    """A language model was asked for actions at a node; those that can be tried are proposed."""
+
+    area: ClassVar[str] = "choice"
+    kind: Literal["IdeasCollected"] = "IdeasCollected"
+
+    node_id: str
+    proposed: tuple[str, ...]
+    """Actions that came of it."""
+    refused: tuple[str, ...] = ()
+    """Why each of the others did not, one line each."""
+    failure: str = ""
+    """Why there was no answer; empty when there was one."""
 
 
 class ActionWithdrawn(Event):

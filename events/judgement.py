@@ -75,6 +75,18 @@ class RootCauseFound(Event):
         return self.fault == "environment" and self.step != "none"
 
 
+class OpinionRecorded(Event):
+    """What a language model thinks of a crash: for people and briefs; it decides nothing."""
+
+    area: ClassVar[str] = "judgement"
+    kind: Literal["OpinionRecorded"] = "OpinionRecorded"
+
+    text: str
+    """Its words; empty when there was no answer."""
+    failure: str = ""
+    """Why there was no answer."""
+
+
 class IntrospectionRecorded(Event):
     """Whether a reverted or crashed idea keeps merit elsewhere."""
 

@@ -60,6 +60,8 @@ class Crashed(Event):
     log_excerpt: tuple[LogLine, ...] = ()
     """Telling lines of the server's whole log: what the root cause is found from."""
     host_facts: HostFacts = HostFacts()
+    patch_files: tuple[str, ...] = ()
+    """Files that the broken draft of a patch changed."""
 
     def tags(self) -> frozenset[str]:
         """Return the tags that conditional appends watch."""

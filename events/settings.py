@@ -109,6 +109,27 @@ class GateSettings(Value):
     """What is not measured is not accepted."""
 
 
+class PatchSettings(Value):
+    """How language models propose and write patches; without models nothing of it is used."""
+
+    agent: Literal["feedback_loop", "sampling"] = "feedback_loop"
+    """One draft after the other, or several at once and one more from all that they taught."""
+    rounds: int = Field(default=3, ge=1, le=20)
+    """Plans of a feedback loop, each with a draft."""
+    num_samples: int = Field(default=3, ge=1, le=16)
+    """Drafts that a sampling agent has written at once."""
+    max_drafts: int = Field(default=8, ge=1, le=100)
+    """Drafts of one action that are built and run."""
+    feedback: Literal["routed", "debugger", "profiler", "full"] = "routed"
+    """What the planner is shown; ``routed`` chooses by the draft's state (CuGEdit)."""
+    is_coder_weak: bool = False
+    """True when the planner and the coder get a summary instead of raw feedback."""
+    num_ideas: int = Field(default=4, ge=0, le=32)
+    """Actions that a model may propose at one node."""
+    max_ideas: int = Field(default=12, ge=0, le=200)
+    """Actions that models may propose in one campaign."""
+
+
 class Settings(Value):
     """All settings of a campaign."""
 
@@ -117,3 +138,4 @@ class Settings(Value):
     search: SearchSettings = SearchSettings()
     measure: MeasureSettings = MeasureSettings()
     gate: GateSettings = GateSettings()
+    patches: PatchSettings = PatchSettings()

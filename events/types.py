@@ -74,6 +74,15 @@ class Witness(Value):
     parts: "tuple[Witness, ...]" = ()
 
 
+class PatchTask(Value):
+    """What a code specialist is to write."""
+
+    files: tuple[str, ...]
+    """Files of the workspace that it may change."""
+    idea: str
+    """What to do and why it should help, as whoever proposed it said it: data, no instruction."""
+
+
 class ActionTemplate(Value):
     """One entry of a target's catalog."""
 
@@ -99,6 +108,8 @@ class ActionTemplate(Value):
     is_exact: bool = True
     """True when the action claims not to change numerics."""
     witness: Witness = Witness(kind="config")
+    patch: PatchTask | None = None
+    """Code that is to be written; None for an action that its edits and space describe."""
 
 
 class CategoryShare(Value):

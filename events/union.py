@@ -11,6 +11,7 @@ from arbor.events.choice import (
     ActionProposed,
     ActionScored,
     ActionWithdrawn,
+    IdeasCollected,
     RouteDecided,
 )
 from arbor.events.evidence import (
@@ -26,6 +27,7 @@ from arbor.events.judgement import (
     KeepRevoked,
     MeasurementFlagged,
     MeasurementJudged,
+    OpinionRecorded,
     RootCauseFound,
 )
 from arbor.events.knowledge import KnowledgeImported, LessonRecorded, StackImported
@@ -49,7 +51,10 @@ from arbor.events.requests import ActionRebased, MeasurementRequested
 from arbor.events.work import (
     AttemptStarted,
     FeedbackCollected,
+    FeedbackRouted,
+    PatchDrafted,
     PatchProposed,
+    PatchRefused,
     PlanProposed,
     SpecialistConstructed,
     SpecialistRetired,
@@ -79,7 +84,9 @@ AnyEvent = Annotated[
     | ConstraintPublished
     | Crashed
     | FeedbackCollected
+    | FeedbackRouted
     | HealthReported
+    | IdeasCollected
     | IncarnationStarted
     | IntrospectionRecorded
     | KeepRevoked
@@ -94,7 +101,10 @@ AnyEvent = Annotated[
     | ModelCalled
     | NoiseCalibrated
     | PairMeasured
+    | OpinionRecorded
+    | PatchDrafted
     | PatchProposed
+    | PatchRefused
     | PlanProposed
     | ProfileTaken
     | SoakMeasured

@@ -50,6 +50,40 @@ class FeedbackCollected(Event):
     source: Literal["debugger", "analyzer", "profiler"]
     summary: str
     blob_digest: str | None = None
+    draft: int | None = None
+    """Draft of a patch that it is about; 0 for the code as it was before."""
+
+
+class FeedbackRouted(Event):
+    """Which feedback about a draft the planner was shown; all of it was collected."""
+
+    area: ClassVar[str] = "work"
+    kind: Literal["FeedbackRouted"] = "FeedbackRouted"
+
+    draft: int = Field(ge=0)
+    shown: tuple[Literal["debugger", "analyzer", "profiler"], ...]
+    rule: str
+    """Why these: ``broken``, ``working``, ``known`` or ``forced``."""
+    is_summarised: bool = False
+    """True when a summary was shown instead."""
+
+
+class PatchDrafted(Event):
+    """A specialist wrote a version of its patch; only new ones are tried."""
+
+    area: ClassVar[str] = "work"
+    kind: Literal["PatchDrafted"] = "PatchDrafted"
+
+    node_id: str
+    base_commit: str
+    draft: int = Field(ge=1)
+    diff_digest: str
+    """Blob with what the model wrote."""
+    change_digest: str
+    """Names the change itself, whatever its comments and layout; empty when there is none."""
+    paths: tuple[str, ...]
+    rejection: str = ""
+    """Why it was not tried: it does not apply, changes nothing, or was tried before."""
 
 
 class PlanProposed(Event):
@@ -107,6 +141,25 @@ class PatchProposed(Event):
     """Blob with the unified diff."""
     validation: str
     """What the specialist saw in its own local check."""
+
+
+class PatchRefused(Event):
+    """The specialist ended without a patch that may be measured: an outcome of its action."""
+
+    area: ClassVar[str] = "work"
+    kind: Literal["PatchRefused"] = "PatchRefused"
+
+    node_id: str
+    reason: str
+    """One line."""
+    paths: tuple[str, ...] = ()
+    """Files that it must not touch, where that is the reason."""
+    diff_digest: str | None = None
+    """Blob with the diff that was refused."""
+
+    def tags(self) -> frozenset[str]:
+        """Return the tags that conditional appends watch."""
+        return super().tags() | {f"node:{self.node_id}"}
 
 
 class SpecialistRetired(Event):

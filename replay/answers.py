@@ -14,14 +14,27 @@ from arbor.events.types import Edit
 from arbor.events.work import (
     AttemptStarted,
     FeedbackCollected,
+    FeedbackRouted,
+    PatchDrafted,
     PatchProposed,
+    PatchRefused,
     PlanProposed,
     TrialMeasured,
 )
 
 Ask = ActionDispatched | MeasurementRequested
 """What the world answers."""
-_WORK = (AttemptStarted, FeedbackCollected, PlanProposed, TrialMeasured, PatchProposed, Crashed)
+_WORK = (
+    AttemptStarted,
+    Crashed,
+    FeedbackCollected,
+    FeedbackRouted,
+    PatchDrafted,
+    PatchProposed,
+    PatchRefused,
+    PlanProposed,
+    TrialMeasured,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +117,7 @@ class Answers:
         found = self._answered(event)
         if found is not None and not found.is_complete:
             found.said.append(Said(recorded.position, active_s, recorded.actor, event))
-            found.is_complete = isinstance(event, PatchProposed | Crashed) or (
+            found.is_complete = isinstance(event, PatchProposed | PatchRefused | Crashed) or (
                 isinstance(event, EvidenceEvent) and not isinstance(event, PairMeasured)
             )
 

@@ -127,6 +127,7 @@ def _counts(result: Result) -> str:
     counts = result.counts
     parts = [f"{counts.kept} kept", f"{counts.reverted} reverted", f"{counts.crashed} crashed"]
     parts += [f"{counts.vetoed} vetoed"] if counts.vetoed else []
+    parts += [f"{counts.refused} refused"] if counts.refused else []
     parts += [f"{counts.withdrawn} withdrawn"] if counts.withdrawn else []
     parts += [f"{counts.revoked} revoked"] if counts.revoked else []
     return ", ".join(parts)

@@ -242,6 +242,7 @@ def _counts(story: Story) -> Counts:
         reverted=outcomes.count(Status.REVERTED),
         crashed=outcomes.count(Status.CRASHED),
         vetoed=outcomes.count(Status.VETOED),
+        refused=outcomes.count(Status.REFUSED),
         withdrawn=outcomes.count(Status.WITHDRAWN),
         revoked=outcomes.count(Status.REVOKED),
     )

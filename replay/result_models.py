@@ -103,6 +103,8 @@ class Counts(ResultModel):
     reverted: int
     crashed: int
     vetoed: int
+    refused: int = 0
+    """Patches that were not allowed to be measured."""
     withdrawn: int
     revoked: int
 

@@ -15,10 +15,11 @@ from arbor.core.workers import Death
 from arbor.events.choice import ActionDispatched
 from arbor.events.errors import ConflictError
 from arbor.events.outcome import Crashed
-from arbor.events.types import ActionTemplate, Edit, WindowSample
+from arbor.events.types import ActionTemplate, Edit, Profile, WindowSample
 from arbor.events.work import (
     AttemptStarted,
     PatchProposed,
+    PatchRefused,
     PlanProposed,
     SpecialistConstructed,
     SpecialistRetired,
@@ -36,6 +37,24 @@ class CancelledError(Exception):
     """The action was vetoed or withdrawn while the specialist worked."""
 
 
+class NoPatchError(Exception):
+    """There is no patch that may be measured: an outcome, recorded as ``PatchRefused``.
+
+    Attributes:
+        reason: one line.
+        paths: files that it must not touch, where that is the reason.
+        diff_digest: blob of the diff that was refused.
+    """
+
+    def __init__(
+        self, reason: str, paths: tuple[str, ...] = (), diff_digest: str | None = None
+    ) -> None:
+        super().__init__(reason, paths, diff_digest)
+        self.reason = reason
+        self.paths = paths
+        self.diff_digest = diff_digest
+
+
 class Craft(Protocol):
     """The part that differs between specialists: how a patch comes about."""
 
@@ -50,6 +69,7 @@ class Craft(Protocol):
 
         Raises:
             ServerFailedError: no way to a working candidate was found.
+            NoPatchError: there is nothing that may be measured.
             CancelledError: the action is not wanted any more.
         """
         ...
@@ -65,6 +85,8 @@ class Task:
     attempt_id: str
     slot: str
     """Keeps this specialist's checkouts and logs apart from others'."""
+    patch_files: tuple[str, ...] = ()
+    """Files that the draft changes which is tried now."""
 
     @property
     def template(self) -> ActionTemplate:
@@ -91,7 +113,7 @@ class Task:
         return self.place.commit(self.dispatch.parent_commit, edits)
 
     @contextmanager
-    def _leases(self) -> Iterator[None]:
+    def host(self) -> Iterator[None]:
         """Hold the place's devices, then the host with others; everybody takes them so."""
         place, action_id = self.place, self.dispatch.action_id
         with ExitStack() as stack:
@@ -122,12 +144,27 @@ class Task:
         """
         target = self.place.target
         commit = self.commit(edits)
-        with self._leases():
+        with self.host():
             self.check_wanted()
             with self.place.serve_for_screening(commit, self.slot) as server:
                 unit = target.default_num_requests()
                 num_requests = max(1, unit // 4) if is_smoke_test else unit
                 return target.benchmark(server, self.state.settings.seed + 17, num_requests)
+
+    def probe(self, edits: Sequence[Edit]) -> tuple[WindowSample, Profile]:
+        """Run one short window of the edits and profile another; no evidence either.
+
+        Raises:
+            ServerFailedError: the server failed.
+            CancelledError: the action is not wanted any more.
+        """
+        target, seed = self.place.target, self.state.settings.seed + 17
+        commit = self.commit(edits)
+        with self.host():
+            self.check_wanted()
+            with self.place.serve_for_screening(commit, self.slot) as server:
+                sample = target.benchmark(server, seed, target.default_num_requests())
+                return sample, target.profile(server, seed)
 
     def record_trial(
         self, trial: int, edits: Sequence[Edit], engine: str, sample: WindowSample
@@ -158,6 +195,18 @@ class Task:
         """Append a screening trial that was not started, and why."""
         event = self._trial(trial, edits, engine, None)
         self.journal.append(event.model_copy(update={"failure": reason, "avoided": reason}))
+
+    def record_measured_trial(
+        self,
+        trial: int,
+        edits: Sequence[Edit],
+        engine: str,
+        throughput_tok_s: float | None,
+        failure: str | None = None,
+    ) -> None:
+        """Append the outcome of a screening trial of which only the throughput is known."""
+        event = self._trial(trial, edits, engine, throughput_tok_s)
+        self.journal.append(event.model_copy(update={"failure": failure}))
 
     def _trial(
         self, trial: int, edits: Sequence[Edit], engine: str, throughput_tok_s: float | None
@@ -266,9 +315,22 @@ class Specialist:
                     action_id=task.dispatch.action_id,
                     attempt_id=task.attempt_id,
                     node_id=task.dispatch.node_id,
+                    patch_files=task.patch_files,
                 )
             )
             return f"crashed: {error.message}"
+        except NoPatchError as error:
+            self._journal.append(
+                PatchRefused(
+                    action_id=task.dispatch.action_id,
+                    attempt_id=task.attempt_id,
+                    node_id=task.dispatch.node_id,
+                    reason=error.reason,
+                    paths=error.paths,
+                    diff_digest=error.diff_digest,
+                )
+            )
+            return f"refused: {error.reason}"
         commit = task.commit(edits)
         diff = self._place.workspace.diff(task.dispatch.parent_commit, commit)
         self._journal.append(

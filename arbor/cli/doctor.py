@@ -9,6 +9,7 @@ from rich.text import Text
 from arbor.cli.checks import Level, all_checks
 from arbor.cli.cluster_checks import cluster
 from arbor.cli.console import people
+from arbor.cli.sandbox_check import sandbox
 from arbor.cli.text import one_line
 
 EXIT_MISSING = 1
@@ -24,7 +25,7 @@ def doctor(
     """Check this machine: packages, compilers, memory, devices; and the nodes of RAY_ADDRESS."""
     console = people()
     num_missing = 0
-    for check in (*all_checks(), *cluster(directory)):
+    for check in (*all_checks(), *sandbox(), *cluster(directory)):
         line = Text(f"{check.level:<8}", style=_STYLES[check.level])
         line.append(f"{check.name:<15} ", style="bold")
         line.append(one_line(check.detail))

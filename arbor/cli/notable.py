@@ -137,6 +137,8 @@ class Notable:
         template = state.tree.templates.get(node.template_id or "")
         if node.edits or template is None:
             return edits(node.edits)
+        if template.patch is not None:
+            return "a patch of " + one_line(", ".join(template.patch.files))
         return "search of " + one_line(", ".join(each.key for each in template.space))
 
     def _of_node(self, state: CampaignState, node: Node) -> Iterator[tuple[str, str]]:
@@ -161,6 +163,7 @@ class Notable:
             Status.REVERTED,
             Status.WITHDRAWN,
             Status.VETOED,
+            Status.REFUSED,
             Status.REVOKED,
         }:
             word = f"{node.status}".ljust(8)

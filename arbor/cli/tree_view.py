@@ -21,6 +21,7 @@ STYLES: dict[Status, str] = {
     Status.CRASHED: "red",
     Status.WITHDRAWN: "bright_black",
     Status.VETOED: "magenta",
+    Status.REFUSED: "magenta",
     Status.REBASED: "bright_black",
     Status.REVOKED: "magenta",
 }
@@ -33,6 +34,7 @@ MARKS: dict[Status, str] = {
     Status.CRASHED: "✗",
     Status.WITHDRAWN: "o",
     Status.VETOED: "!",
+    Status.REFUSED: "!",
     Status.REBASED: "→",
     Status.REVOKED: "!",
 }

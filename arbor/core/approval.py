@@ -13,7 +13,7 @@ def needs_approval(state: CampaignState, action: Action) -> bool:
 
     What a human proposed is approved by that, and a rebuilt path is made of what was kept.
     """
-    if action.source != "orchestrator":
+    if action.source not in {"orchestrator", "model"}:
         return False
     template = state.tree.templates[action.template_id]
     named = state.settings.search.require_approval

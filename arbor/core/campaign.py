@@ -13,6 +13,7 @@ from arbor.events.settings import (
     BudgetSettings,
     GateSettings,
     MeasureSettings,
+    PatchSettings,
     SearchSettings,
     Settings,
 )
@@ -77,6 +78,7 @@ class Campaign(BaseModel):
     search: SearchSettings = SearchSettings()
     measure: MeasureSettings = MeasureSettings()
     gate: GateSettings = GateSettings()
+    patches: PatchSettings = PatchSettings()
 
     def settings(self) -> Settings:
         """Return what the reactors obey."""
@@ -90,6 +92,7 @@ class Campaign(BaseModel):
             search=self.search,
             measure=self.measure,
             gate=self.gate,
+            patches=self.patches,
         )
 
 

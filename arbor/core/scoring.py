@@ -30,7 +30,7 @@ SPEEDUP_PRIOR_WEIGHT = 1.0
 """Pseudo-observations behind a catalog's speed-up."""
 MIN_GAP_RATIO = 0.1
 """Urgency near the goal; above zero so that ``as_printed`` stays finite."""
-_TRIED = {Status.KEPT, Status.REVERTED, Status.CRASHED, Status.VETOED}
+_TRIED = {Status.KEPT, Status.REVERTED, Status.CRASHED, Status.VETOED, Status.REFUSED}
 
 
 @dataclass(frozen=True, slots=True)

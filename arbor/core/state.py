@@ -17,21 +17,38 @@ from arbor.core.vitals import Vitals
 from arbor.core.workers import Workers
 from arbor.events.base import Recorded
 from arbor.events.campaign import CampaignEnded, CampaignPaused, CampaignResumed, CampaignStarted
-from arbor.events.choice import ActionDispatched, ActionProposed, ActionScored, ActionWithdrawn
+from arbor.events.choice import (
+    ActionDispatched,
+    ActionProposed,
+    ActionScored,
+    ActionWithdrawn,
+    IdeasCollected,
+)
 from arbor.events.evidence import (
     BenchmarkMeasured,
     NoiseCalibrated,
     PairMeasured,
     ProfileTaken,
 )
-from arbor.events.judgement import IntrospectionRecorded, KeepRevoked, RootCauseFound
+from arbor.events.judgement import (
+    IntrospectionRecorded,
+    KeepRevoked,
+    OpinionRecorded,
+    RootCauseFound,
+)
 from arbor.events.life import IncarnationStarted
 from arbor.events.limits import ActionVetoed, ConstraintLifted, ConstraintPublished
 from arbor.events.outcome import ActionKept, ActionReverted, Crashed
 from arbor.events.requests import Purpose
 from arbor.events.settings import Settings
 from arbor.events.types import SeriesPlan
-from arbor.events.work import AttemptStarted, TrialCrash, TrialMeasured
+from arbor.events.work import (
+    AttemptStarted,
+    PatchDrafted,
+    PatchRefused,
+    TrialCrash,
+    TrialMeasured,
+)
 
 _CHANGES_SCORES = (
     ActionProposed,
@@ -45,6 +62,7 @@ _CHANGES_SCORES = (
     KeepRevoked,
     ConstraintPublished,
     ConstraintLifted,
+    PatchRefused,
 )
 """Events after which remaining candidates are scored again."""
 
@@ -137,6 +155,12 @@ class CampaignState:
     live_counters: dict[str, set[str]] = field(default_factory=dict)
     """Commit to the server counters that have grown in a window of it."""
     vitals: Vitals = field(default_factory=Vitals)
+    drafts: list[PatchDrafted] = field(default_factory=list)
+    """Versions of patches that specialists wrote, in order."""
+    ideas: dict[str, IdeasCollected] = field(default_factory=dict)
+    """Node to what a model proposed there."""
+    opinions: dict[str, OpinionRecorded] = field(default_factory=dict)
+    """Event of a crash to what a model thinks of it."""
 
     def apply(self, recorded: Recorded) -> None:
         """Fold one event; one that was folded already changes nothing."""
@@ -377,16 +401,30 @@ def _tried(state: CampaignState, event: TrialMeasured, recorded: Recorded) -> No
         del state.trial_crashes[:-MAX_TRIAL_CRASHES]
 
 
+def _drafted(state: CampaignState, event: PatchDrafted, _recorded: Recorded) -> None:
+    state.drafts.append(event)
+
+
+def _inspired(state: CampaignState, event: IdeasCollected, _recorded: Recorded) -> None:
+    state.ideas[event.node_id] = event
+
+
+def _opined(state: CampaignState, event: OpinionRecorded, _recorded: Recorded) -> None:
+    state.opinions[event.causation_id or ""] = event
+
+
 def _concluded(
-    state: CampaignState, event: ActionKept | ActionReverted | Crashed, recorded: Recorded
+    state: CampaignState,
+    event: ActionKept | ActionReverted | Crashed | PatchRefused,
+    recorded: Recorded,
 ) -> None:
     if isinstance(event, Crashed):
         state.crashes.append(CrashRecord(event, recorded.event_id))
     if event.action_id is None:
         return
-    if isinstance(event, Crashed):
+    if isinstance(event, Crashed | PatchRefused):
         action = state.tree.actions.get(event.action_id)
-        if action is None or action.outcome is not Status.CRASHED:
+        if action is None or action.outcome not in {Status.CRASHED, Status.REFUSED}:
             # It came after another outcome, which stands.
             return
     state.outcome_event_ids[event.action_id] = recorded.event_id
@@ -424,9 +462,13 @@ _HANDLERS: Dispatcher[CampaignState] = Dispatcher(
         ActionDispatched: _dispatched,
         AttemptStarted: _attempted,
         TrialMeasured: _tried,
+        PatchDrafted: _drafted,
+        IdeasCollected: _inspired,
+        OpinionRecorded: _opined,
         ActionKept: _concluded,
         ActionReverted: _concluded,
         Crashed: _concluded,
+        PatchRefused: _concluded,
         RootCauseFound: _explained,
         IntrospectionRecorded: _introspected,
         KeepRevoked: _revoked,

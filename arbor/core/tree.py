@@ -29,7 +29,7 @@ from arbor.events.types import (
     ReviveCondition,
     Scalar,
 )
-from arbor.events.work import PatchProposed
+from arbor.events.work import PatchProposed, PatchRefused
 
 ROOT_ID = "n000"
 """Node of the frozen baseline."""
@@ -46,6 +46,7 @@ class Status(StrEnum):
     CRASHED = "crashed"
     WITHDRAWN = "withdrawn"
     VETOED = "vetoed"
+    REFUSED = "refused"
     REBASED = "rebased"
     REVOKED = "revoked"
 
@@ -272,6 +273,15 @@ def _patch(tree: Tree, event: PatchProposed, _: Recorded) -> None:
         tree._set(event.node_id, status=Status.READY, edits=event.edits, commit=event.commit)
 
 
+def _refused(tree: Tree, event: PatchRefused, _: Recorded) -> None:
+    """End an action whose specialist has no patch, unless something else ended it before."""
+    action = tree.actions.get(event.action_id or "")
+    if action is None or action.node_id != event.node_id:
+        return
+    if tree.nodes[event.node_id].status is Status.WORKING:
+        tree._finish(event.action_id, Status.REFUSED, event.reason)
+
+
 def _rebased(tree: Tree, event: ActionRebased, _: Recorded) -> None:
     old = tree.nodes[event.from_node_id]
     tree._set(event.from_node_id, status=Status.REBASED)
@@ -374,6 +384,7 @@ _HANDLERS: Dispatcher[Tree] = Dispatcher(
         ActionScored: _scored,
         ActionDispatched: _dispatched,
         PatchProposed: _patch,
+        PatchRefused: _refused,
         ActionRebased: _rebased,
         MeasurementRequested: _requested,
         ProfileTaken: _profiled,

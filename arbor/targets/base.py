@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -246,6 +247,38 @@ class ScreeningTarget(Protocol):
         self, worktree: Path, log_path: Path
     ) -> AbstractContextManager[Server]:
         """Start what plays a window of a worktree soonest; a server where nothing else can."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LocalCheck:
+    """A command that tells whether a patch is worth a start; it runs in the sandbox.
+
+    Attributes:
+        name: what it is, for people and models.
+        argv: its words; the working directory is the patched worktree.
+        environment: variables beyond the clean environment.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@runtime_checkable
+class PatchableTarget(Protocol):
+    """A target whose workspace holds sources that a patch may change, below ``overlay/``.
+
+    A server of a patched commit reports ``overlay.<file>`` with the SHA-256 of every changed file
+    in its resolved configuration, and runs what the patch brings in a jail.
+    """
+
+    def patchable(self) -> Mapping[str, str]:
+        """Return the files that a patch may change, and the profile's category of each."""
+        ...
+
+    def local_checks(self) -> Sequence[LocalCheck]:
+        """Return what is asked of a patch before a server is started on it, in order."""
         ...
 
 

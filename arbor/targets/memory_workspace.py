@@ -44,9 +44,17 @@ class MemoryWorkspace(Workspace):
         changed = {edit.key: edit.value for edit in edits}
         return self._store(parent_commit, self.config(parent_commit) | changed, message)
 
-    def commit_files(self, parent_commit: str, files: Mapping[str, bytes], message: str) -> str:
+    def commit_files(
+        self,
+        parent_commit: str,
+        files: Mapping[str, bytes],
+        message: str,
+        edits: Sequence[Edit] = (),
+    ) -> str:
         """Refuse: there is only one file here."""
-        raise WorkspaceError(f"no files in memory: {sorted(files)} {message} on {parent_commit}")
+        raise WorkspaceError(
+            f"no files in memory: {sorted(files)} {edits} {message} on {parent_commit}"
+        )
 
     def config(self, commit: str) -> dict[str, Scalar]:
         """Return the flat configuration of a commit."""

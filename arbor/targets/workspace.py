@@ -85,17 +85,30 @@ class Workspace:
             InvalidInputError: the file of the parent, or a key, has not the form of one.
             WorkspaceError: git failed, or the parent is unknown.
         """
-        document = load_config(self._show(parent_commit, CONFIG_FILE))
-        return self.commit_files(
-            parent_commit, {CONFIG_FILE: dump_config(apply_edits(document, edits))}, message
-        )
+        return self.commit_files(parent_commit, {}, message, edits)
 
-    def commit_files(self, parent_commit: str, files: Mapping[str, bytes], message: str) -> str:
+    def commit_files(
+        self,
+        parent_commit: str,
+        files: Mapping[str, bytes],
+        message: str,
+        edits: Sequence[Edit] = (),
+    ) -> str:
         """Set whole files, as path within the repository to content, on top of a commit.
 
+        Args:
+            parent_commit: the commit.
+            files: the files.
+            message: the new commit's.
+            edits: keys of ``serve.yaml`` to set as well.
+
         Raises:
+            InvalidInputError: ``serve.yaml`` of the parent, or a key, has not the form of one.
             WorkspaceError: git failed, or the parent is unknown.
         """
+        if edits:
+            document = load_config(self._show(parent_commit, CONFIG_FILE))
+            files = {**files, CONFIG_FILE: dump_config(apply_edits(document, edits))}
         with self._index() as index:
             self._git.run("read-tree", _checked(parent_commit), extra_env=index)
             for path, content in sorted(files.items()):
@@ -103,6 +116,15 @@ class Workspace:
                 entry = f"100644,{blob},{path}"
                 self._git.run("update-index", "--add", "--cacheinfo", entry, extra_env=index)
             return self._commit(index, parent_commit, message)
+
+    def files(self, commit: str) -> dict[str, str]:
+        """Return the text files of a commit by path within the repository.
+
+        Raises:
+            WorkspaceError: git failed, or the commit is unknown.
+        """
+        listed = self._git.run("ls-tree", "-r", "--name-only", "-z", _checked(commit))
+        return {path: self._show(commit, path) for path in listed.split("\0") if path}
 
     def config(self, commit: str) -> dict[str, Scalar]:
         """Return the flat configuration of a commit.

@@ -23,6 +23,7 @@ MARKS = {
     Status.REVERTED: "-",
     Status.CRASHED: "✗",
     Status.VETOED: "!",
+    Status.REFUSED: "!",
     Status.REVOKED: "!",
     Status.WITHDRAWN: "○",
 }

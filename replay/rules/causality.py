@@ -3,12 +3,14 @@
 from collections.abc import Callable
 
 from arbor.actors.commands import HUMAN
+from arbor.core.names import ADVISER
 from arbor.events.campaign import (
     CampaignPaused,
     CampaignResumed,
     CampaignStarted,
 )
-from arbor.events.choice import ActionProposed, ActionWithdrawn
+from arbor.events.choice import ActionProposed, ActionWithdrawn, IdeasCollected
+from arbor.events.judgement import OpinionRecorded
 from arbor.events.knowledge import KnowledgeImported, StackImported
 from arbor.events.life import HealthReported, IncarnationStarted
 from arbor.events.limits import ActionApproved
@@ -93,6 +95,10 @@ def _is_specialist(actor: str) -> bool:
     return actor.startswith("specialist-")
 
 
+def _is_adviser(actor: str) -> bool:
+    return actor == ADVISER
+
+
 def _anyone(_: str) -> bool:
     return True
 
@@ -122,7 +128,12 @@ KINDS: dict[type, Callable[[str], bool]] = {
     SpecialistRetired: lambda actor: _is_specialist(actor) or actor == "supervisor",
     HealthReported: _anyone,
     ActionWithdrawn: lambda actor: _is_orchestrator(actor) or actor.startswith(HUMAN),
-    ActionProposed: lambda actor: _is_orchestrator(actor) or actor.startswith(HUMAN),
+    ActionProposed: lambda actor: (
+        _is_orchestrator(actor) or _is_adviser(actor) or actor.startswith(HUMAN)
+    ),
+    # Ideas and opinions of language models; nothing is decided by them.
+    IdeasCollected: _is_adviser,
+    OpinionRecorded: _is_adviser,
     ActionApproved: lambda actor: actor.startswith(HUMAN),
 }
 """Kinds that other actors than those of their area may append."""

@@ -2,6 +2,7 @@
 
 from arbor.actors.commands import HUMAN
 from arbor.core.approval import awaits_approval
+from arbor.core.names import ADVISER
 from arbor.core.standing import vetoed_keeps
 from arbor.core.state import CampaignState
 from arbor.core.tree import Status
@@ -38,6 +39,11 @@ class PeopleWereObeyed:
                 source = "human" if is_human else event.source
                 findings.require(
                     source == event.source and (is_human or event.source != "human"),
+                    at,
+                    f"{event.action_id} by {recorded.actor!r} claims to come from {event.source}",
+                )
+                findings.require(
+                    (recorded.actor == ADVISER) == (event.source == "model"),
                     at,
                     f"{event.action_id} by {recorded.actor!r} claims to come from {event.source}",
                 )

@@ -3,13 +3,14 @@
 from hashlib import sha256
 from pathlib import Path
 
+from arbor.core.patches import path_of
 from arbor.events.base import Event
 from arbor.events.durable import TEMPORARY_SUFFIX
 from arbor.events.model_calls import ModelCalled
 from arbor.events.outcome import Crashed
 from arbor.events.parquet_reader import ParquetReader
 from arbor.events.verify import verify
-from arbor.events.work import FeedbackCollected, PatchProposed
+from arbor.events.work import FeedbackCollected, PatchDrafted, PatchProposed, PatchRefused
 from arbor.replay.rules.base import AuditProblem, Evidence, Findings
 from arbor.replay.rules.code import code_spans
 
@@ -56,7 +57,10 @@ def named_digests(event: Event) -> tuple[str, ...]:
     """Return the blobs that an event names."""
     match event:
         case PatchProposed():
-            named: tuple[str | None, ...] = (event.diff_digest,)
+            files = (edit.value for edit in event.edits if path_of(edit.key) is not None)
+            named: tuple[str | None, ...] = (event.diff_digest, *map(str, files))
+        case PatchDrafted() | PatchRefused():
+            named = (event.diff_digest,)
         case Crashed():
             named = (event.log_digest,)
         case FeedbackCollected():

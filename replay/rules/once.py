@@ -21,7 +21,7 @@ from arbor.events.limits import ConstraintPublished
 from arbor.events.money import BudgetReserved, BudgetSpent
 from arbor.events.outcome import ActionKept, ActionReverted, Crashed
 from arbor.events.requests import ActionRebased, MeasurementRequested
-from arbor.events.work import PatchProposed, TrialMeasured
+from arbor.events.work import PatchDrafted, PatchProposed, PatchRefused, TrialMeasured
 from arbor.replay.rules.base import Evidence, Findings, fold
 
 _Key = tuple[str, str]
@@ -43,6 +43,7 @@ UNIQUE: dict[type[Event], Callable[[Any], list[_Key]]] = {
     MeasurementJudged: lambda e: [("judgement of request", e.request_id)],
     MeasurementRequested: lambda e: [("request", e.request_id)],
     PairMeasured: lambda e: [("pair of attempt", f"{e.attempt_id} number {e.pair}")],
+    PatchDrafted: lambda e: [("draft of attempt", f"{e.attempt_id} number {e.draft}")],
     PatchProposed: lambda e: [("patch for node", e.node_id)],
     TrialMeasured: lambda e: [("trial of attempt", f"{e.attempt_id} number {e.trial}")],
     AccuracyMeasured: _result,
@@ -53,7 +54,7 @@ UNIQUE: dict[type[Event], Callable[[Any], list[_Key]]] = {
 }
 """What an event uses up: names that may appear once in a log."""
 
-OUTCOMES = (ActionKept, ActionReverted, ActionWithdrawn, Crashed)
+OUTCOMES = (ActionKept, ActionReverted, ActionWithdrawn, Crashed, PatchRefused)
 """A dispatched action gets one of these, until it is dispatched again."""
 
 
@@ -83,7 +84,7 @@ class NothingHappensTwice:
 
 
 def _counts(state: CampaignState, recorded: Recorded) -> bool:
-    """Return whether an outcome ended its action; a crash that came too late did not."""
-    if not isinstance(recorded.event, Crashed):
+    """Return whether an outcome ended its action; one of a worker that came too late did not."""
+    if not isinstance(recorded.event, Crashed | PatchRefused):
         return True
     return state.outcome_event_ids.get(recorded.event.action_id or "") == recorded.event_id

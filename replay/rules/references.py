@@ -20,7 +20,9 @@ from arbor.events.limits import ConstraintLifted, ConstraintPublished
 from arbor.events.requests import ActionRebased, MeasurementRequested
 from arbor.events.work import (
     AttemptStarted,
+    PatchDrafted,
     PatchProposed,
+    PatchRefused,
     PlanProposed,
     SpecialistConstructed,
     TrialMeasured,
@@ -37,7 +39,14 @@ ANSWERS: dict[type[EvidenceEvent], frozenset[str]] = {
 }
 """Purposes that a kind of evidence answers."""
 _MAKES_NODE = (ActionDispatched, ActionRebased)
-_WORK = (AttemptStarted, PatchProposed, PlanProposed, TrialMeasured)
+_WORK = (
+    AttemptStarted,
+    PatchDrafted,
+    PatchProposed,
+    PatchRefused,
+    PlanProposed,
+    TrialMeasured,
+)
 
 
 class ReferencesHold:

@@ -181,7 +181,7 @@ class Stage:
             pass
         return [r.event for r in self.log.read(after=before)]
 
-    def work(self, template_id: str) -> Node:
+    def work(self, template_id: str, edits: tuple[Edit, ...] = ()) -> Node:
         """Finish the work of a specialist on a dispatched template with a patch."""
         node = self.node_of(template_id)
         self.say(
@@ -191,7 +191,7 @@ class Stage:
                 node_id=node.node_id,
                 base_commit=node.parent_commit or "",
                 commit=f"commit-{node.node_id}",
-                edits=node.edits or (Edit(key="s.size", value=16),),
+                edits=edits or node.edits or (Edit(key="s.size", value=16),),
                 diff_digest="d",
                 validation="served",
             ),
@@ -343,6 +343,10 @@ class Stage:
     def keep(self, template_id: str, ratio: float = 1.5, **shares: float) -> Node:
         """Bring a dispatched template to its keep and profile the new node."""
         self.work(template_id)
+        return self.keep_measured(template_id, ratio, **shares)
+
+    def keep_measured(self, template_id: str, ratio: float = 1.5, **shares: float) -> Node:
+        """Bring a template whose work is done to its keep and profile the new node."""
         self.turn()
         self.check_accuracy()
         self.turn()

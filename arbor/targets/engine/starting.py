@@ -1,9 +1,10 @@
 """Starts engine servers: as new programs, or as forks of a prepared process; on a free port."""
 
 import os
+import shutil
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,12 +14,26 @@ from arbor.targets.engine.config import EngineTargetConfig
 from arbor.targets.engine.model_cache import import_root
 from arbor.targets.engine.prepared import PreparedProcess
 from arbor.targets.engine.process import EngineServer
-from arbor.targets.engine.server.errors import EXIT_PORT_BUSY
+from arbor.targets.engine.server.errors import EXIT_PORT_BUSY, OverlayError
+from arbor.targets.engine.server.overlay import FOLDER, changed_sources
 from arbor.targets.launch import launch_guard
+from arbor.targets.sandbox.isolation import isolation
+from arbor.targets.sandbox.order import JailOrder, Limits, secret_files
 from arbor.targets.serve_yaml import CONFIG_FILE
 
 HOST = "127.0.0.1"
 _PORT_TRIES = 3
+_SERVER_LIMITS = Limits(cpu_s=None, memory_bytes=None, disk_bytes=8 << 30, num_files=65536)
+"""A server is ended by whoever started it; its memory is the machine's to limit."""
+
+
+def is_patched(worktree: Path) -> bool:
+    """Return whether a worktree brings sources of its own."""
+    try:
+        return bool(changed_sources(worktree / FOLDER))
+    except OverlayError:
+        # the server says which file may not be replaced
+        return True
 
 
 class EngineStarter:
@@ -82,16 +97,45 @@ class EngineStarter:
             "--port": port,
         }
         words = [str(word) for pair in arguments.items() for word in pair]
+        argv = (sys.executable, "-m", "arbor.targets.engine.server", *words)
+        environment = self._environment()
         launch = launch_guard
-        if is_quick and (prepared := self._prepare()).is_ready():
+        if is_patched(worktree):
+            # what a patch brings runs with few rights, so it cannot be a fork of this process
+            argv, own = self._jailed(argv, worktree, log_path)
+            environment |= own
+        elif is_quick and (prepared := self._prepare()).is_ready():
             launch = prepared.launch
-        return ChildProcess(
-            [sys.executable, "-m", "arbor.targets.engine.server", *words],
-            self._environment(),
-            worktree,
-            log_path,
-            launch=launch,
+        return ChildProcess(argv, environment, worktree, log_path, launch=launch)
+
+    def _jailed(
+        self, argv: Sequence[str], worktree: Path, log_path: Path
+    ) -> tuple[tuple[str, ...], dict[str, str]]:
+        """Return the command line in a jail, and where it keeps what it builds.
+
+        Caches are copies of its own: what it leaves there is for nobody else.
+        """
+        own = log_path.absolute().with_suffix(".cache")
+        (own / "inductor").mkdir(parents=True, exist_ok=True)
+        built = self._cache / "operators"
+        if built.is_dir() and not (own / "operators").exists():
+            shutil.copytree(built, own / "operators", dirs_exist_ok=True)
+        (own / "operators").mkdir(exist_ok=True)
+        order = JailOrder(
+            isolation=isolation(),
+            folder=worktree.resolve(),
+            writable=(own,),
+            hidden=secret_files(),
+            network="host",
+            has_own_processes=False,
+            limits=_SERVER_LIMITS,
         )
+        environment = {
+            "ARBOR_ENGINE_CACHE": str(own / "operators"),
+            "TORCHINDUCTOR_CACHE_DIR": str(own / "inductor"),
+            "TMPDIR": str(own),
+        }
+        return order.argv(argv), environment
 
     def _prepare(self) -> PreparedProcess:
         if self._prepared is None:

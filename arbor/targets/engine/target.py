@@ -5,7 +5,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -29,18 +29,25 @@ from arbor.events.types import (
     Scalar,
     WindowSample,
 )
-from arbor.targets.base import STANDARD_LOAD, ArmPlan, ArmWindows, Server, Windows
+from arbor.targets.base import (
+    STANDARD_LOAD,
+    ArmPlan,
+    ArmWindows,
+    LocalCheck,
+    Server,
+    Windows,
+)
 from arbor.targets.child import free_port
 from arbor.targets.engine.accuracy import AccuracyCheck
 from arbor.targets.engine.catalog import engine_catalog
 from arbor.targets.engine.catalog_placebo import placebo_actions
 from arbor.targets.engine.config import EngineTargetConfig
-from arbor.targets.engine.model_cache import cache_folder, synthetic_model
+from arbor.targets.engine.model_cache import cache_folder, import_root, synthetic_model
 from arbor.targets.engine.model_folder import inspect_model, planted_successors
 from arbor.targets.engine.process import EngineServer
 from arbor.targets.engine.server.environment import installed_allocators
 from arbor.targets.engine.server.errors import ModelFolderError
-from arbor.targets.engine.server.overlay import FOLDER, editable_sources
+from arbor.targets.engine.server.overlay import CATEGORIES, EDITABLE, FOLDER, editable_sources
 from arbor.targets.engine.server.settings import switches
 from arbor.targets.engine.starting import EngineStarter
 from arbor.targets.engine.trace import MIXES, TraceRequest, build_trace
@@ -297,6 +304,15 @@ class EngineTarget:
     def rss_bytes(self, server: Server) -> int | None:
         """Return the resident memory of the server's process; None once it has ended."""
         return _own(server).rss_bytes()
+
+    def patchable(self) -> Mapping[str, str]:
+        """Return the editable sources below ``overlay/`` and what each takes time of."""
+        return {f"{FOLDER}/{name}": CATEGORIES[name] for name in EDITABLE}
+
+    def local_checks(self) -> Sequence[LocalCheck]:
+        """Return one check: the changed modules import, and C++ sources are C++."""
+        words = (sys.executable, "-m", "arbor.targets.engine.server.try_sources", FOLDER)
+        return (LocalCheck("import", words, {"PYTHONPATH": str(import_root(self._cache))}),)
 
     def cache_folders(self) -> Sequence[Path]:
         """Return where native operators and compiled graphs are kept."""

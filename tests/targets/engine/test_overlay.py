@@ -1,5 +1,6 @@
 """A workspace's own sources run in front of the engine's: allowed and changed ones only."""
 
+import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -24,6 +25,7 @@ from arbor.targets.engine.server.overlay import (
     source_of,
 )
 from arbor.targets.engine.target import EngineTarget, EngineTargetConfig
+from arbor.targets.sandbox.isolation import isolation
 from tests.contracts.target import Bench
 
 _CHOICE = "return int(row.argmax())"
@@ -147,3 +149,30 @@ def test_a_server_refuses_with_one_line(bench: Bench) -> None:
     assert caught.value.exit_code == EXIT_BAD_OVERLAY
     (line,) = caught.value.log_tail
     assert line.startswith("error: overlay/engine.py may not be replaced; allowed: attention.py,")
+
+
+@pytest.mark.skipif(isolation() == "plain", reason="this system allows no user namespaces")
+@pytest.mark.parametrize("is_quick", [False, True], ids=["fresh", "quick"])
+def test_what_a_patch_brings_runs_in_a_jail(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_quick: bool
+) -> None:
+    monkeypatch.setenv("PROVIDER_API_KEY", "planted-secret-value")
+    outside = tmp_path / "outside.txt"
+    lines = (
+        "import os as _os",
+        "def _attempt(act):",
+        "    try:",
+        "        act()",
+        "        print('escaped')",
+        "    except OSError as error:",
+        "        print('held:', error.strerror)",
+        f"_attempt(lambda: open({str(outside)!r}, 'w'))",
+        "_attempt(lambda: open(f'/proc/{_os.getppid()}/environ').read())",
+        f"_attempt(lambda: open('/proc/{os.getpid()}/environ').read())",
+    )
+    sampler = editable_sources()["sampler.py"].decode() + "\n".join(lines) + "\n"
+    with _serve(bench, "sampler.py", sampler, is_quick=is_quick) as server:
+        assert _greedy(server)
+        told = [line for line in server.child.log_tail() if line.startswith(("escaped", "held"))]
+    assert told == ["held: Read-only file system", *["held: Permission denied"] * 2]
+    assert not outside.exists()

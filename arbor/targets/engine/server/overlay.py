@@ -17,35 +17,36 @@ from arbor.targets.engine.server.errors import OverlayError
 
 FOLDER = "overlay"
 
-EDITABLE = (
-    "attention.py",
-    "batch.py",
-    "decoder.py",
-    "elementwise.py",
-    "kv_cache.py",
-    "layer_operators.py",
-    "linear.py",
-    "masks.py",
-    "native/operators.cpp",
-    "native/operators.py",
-    "native/sampling.cpp",
-    "native/sampling.py",
-    "prefix_cache.py",
-    "rotary.py",
-    "sampler.py",
-    "scheduler.py",
-    "speculation.py",
-)
+CATEGORIES = {
+    "attention.py": "attention",
+    "batch.py": "scheduler",
+    "decoder.py": "linear",
+    "elementwise.py": "norm_activation",
+    "kv_cache.py": "kv_cache",
+    "layer_operators.py": "norm_activation",
+    "linear.py": "linear",
+    "masks.py": "attention",
+    "native/operators.cpp": "linear",
+    "native/operators.py": "linear",
+    "native/sampling.cpp": "sampling",
+    "native/sampling.py": "sampling",
+    "prefix_cache.py": "kv_cache",
+    "rotary.py": "norm_activation",
+    "sampler.py": "sampling",
+    "scheduler.py": "scheduler",
+    "speculation.py": "sampling",
+}
+"""Category of the profile that most of an editable source's time is counted for."""
+EDITABLE = tuple(CATEGORIES)
 """Sources that may be replaced: what computes and schedules, not what counts or reports."""
 
 _PACKAGE = Path(__file__).parent
 _PACKAGE_NAME = __name__.rpartition(".")[0]
-_NUM_DIGITS = 16
 
 
 def digest_of(content: bytes) -> str:
-    """Return what names a source's content in the server's state."""
-    return hashlib.sha256(content).hexdigest()[:_NUM_DIGITS]
+    """Return what names a source's content in the server's state, as an edit of a patch does."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def editable_sources() -> dict[str, bytes]:
