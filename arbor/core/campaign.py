@@ -9,6 +9,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from arbor.events.errors import InvalidInputError
+from arbor.events.model_settings import ModelSettings
 from arbor.events.settings import (
     BudgetSettings,
     GateSettings,
@@ -77,6 +78,9 @@ class Campaign(BaseModel):
     search: SearchSettings = SearchSettings()
     measure: MeasureSettings = MeasureSettings()
     gate: GateSettings = GateSettings()
+    models: ModelSettings | None = Field(
+        default=None, description="Language models by role; none: the campaign does without"
+    )
 
     def settings(self) -> Settings:
         """Return what the reactors obey."""
@@ -90,6 +94,7 @@ class Campaign(BaseModel):
             search=self.search,
             measure=self.measure,
             gate=self.gate,
+            models=self.models,
         )
 
 
@@ -99,6 +104,9 @@ def describe(error: ValidationError, source: str) -> str:
     where = ".".join(str(part) for part in first["loc"]) or "the file"
     if first["type"] == "extra_forbidden":
         return f"{source}: unknown key {where!r}; `arbor schema` prints the known ones"
+    if first["loc"][:1] == ("models",):
+        # whoever writes a key in a wrong place must not find it in a terminal's history
+        return f"{source}: {where}: {first['msg']}; see `arbor schema`"
     given = first.get("input")
     return f"{source}: {where}: {first['msg']} (got {given!r}); see `arbor schema`"
 
