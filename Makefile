@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 BUDGET ?= 5m
 VLLM_BUDGET ?= 20m
 
-.PHONY: demo vllm demo-vllm test test-vllm check format bench bench-engine bench-trust bench-engine-trust bench-rca bench-best bench-replay bench-log bench-kernels bench-bbob bench-ask chaos clean bench-constraints bench-warm-start
+.PHONY: demo vllm demo-vllm test test-vllm check format bench bench-engine bench-trust bench-engine-trust bench-rca bench-best bench-replay bench-log bench-kernels bench-bbob bench-ask chaos clean bench-constraints bench-warm-start bench-model
 
 # An installed torch (a ROCm or CUDA container) is seen and kept.
 $(VENV)/.made:
@@ -91,6 +91,9 @@ bench-bbob: $(VENV)/.dev  ## Centaur with a useless adviser beside CMA-ES on BBO
 
 bench-ask: $(VENV)/.dev  ## ask and tell of every search engine at 1,000 observations
 	$(BIN)/python benchmarks/ask_tell.py
+
+bench-model: $(VENV)/.dev  ## what a call to a language model costs beside a bare request
+	$(BIN)/python benchmarks/model_overhead.py
 
 chaos: $(VENV)/.dev  ## 500 SIGKILLs, paused writers, torn files, flipped bits, full disks
 	$(BIN)/python benchmarks/chaos.py
