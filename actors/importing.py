@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from arbor.actors.rebuilding import unmet_requirement
+from arbor.core.standing import forbidding
 from arbor.core.state import CampaignState
 from arbor.events.choice import ActionProposed
 from arbor.events.knowledge import StackImported
@@ -143,5 +144,5 @@ def _fits(
         bool(own)
         and all(after.get(edit.key) == edit.value for edit in template.edits)
         and unmet_requirement(template, after) is None
-        and state.constraints.blocking(template.template_id, own, after) is None
+        and forbidding(state, template.template_id, own, after, state.tree.current_id) is None
     )

@@ -6,8 +6,9 @@ from arbor.actors.specialists.avoiding import Avoidance
 from arbor.actors.specialists.base import Task
 from arbor.events.types import Edit, Parameter
 from arbor.events.work import TrialCrash, TrialMeasured
-from arbor.search.engine import check_point, create_engine
+from arbor.search.engine import create_engine
 from arbor.search.grid import every_point
+from arbor.search.space import Space
 from arbor.targets.base import ServerFailedError
 
 MAX_ASKED_RATIO = 4
@@ -160,7 +161,7 @@ class _Search:
 
 def _lies_in(space: Sequence[Parameter], point: Sequence[Edit]) -> bool:
     try:
-        check_point(space, tuple(point))
+        Space.of(space).check(tuple(point))
     except ValueError:
         return False
     return True
