@@ -29,7 +29,11 @@ def test_where_nobody_knows_it_varies_what_was_tried() -> None:
 @pytest.mark.parametrize(
     ("adviser", "error", "message"),
     [
-        ("oracle", NotFoundError, "no adviser 'oracle'; known: uniform, echo, stuck, mutator"),
+        (
+            "oracle",
+            NotFoundError,
+            "no adviser 'oracle'; known: uniform, echo, stuck, mutator, near",
+        ),
         ("nowhere:thing", InvalidInputError, "cannot be imported"),
         ("json:nothing", InvalidInputError, "cannot be imported"),
     ],
