@@ -15,6 +15,8 @@ MIN_TRUST = 0.85
 is above it; from anywhere else own measurements must have borne the source out before."""
 MIN_RATIO = 1.02
 """Gain beyond what stands already that makes a stack worth a trial."""
+LEAST_PART = 0.75
+"""Part of its expected log gain that a stack must show to be kept."""
 MIN_TEMPLATES = 2
 """A stack of one template is that template, which is tried anyway."""
 
@@ -45,12 +47,12 @@ def proposal(state: CampaignState) -> ActionProposed | None:
 def least_ratio(state: CampaignState, template_id: str) -> float:
     """Return the gain that an action must show to be kept; 1 for what no campaign left.
 
-    A stack that brings less than half of what it brought elsewhere, of its logarithm, is no longer
+    A stack that brings much less than it brought elsewhere, by its logarithm, is no longer
     that stack: something in it does harm here, and its parts are better tried one by one.
     """
     if all(a.source != "imported" for a in state.tree.history(template_id)):
         return 1.0
-    return math.sqrt(state.tree.templates[template_id].prior_speedup_ratio)
+    return state.tree.templates[template_id].prior_speedup_ratio ** LEAST_PART
 
 
 def _proposal(
