@@ -124,6 +124,28 @@ class Journal:
         condition = None if watching is None else Condition(self._position, watching)
         self._log.append(self._drafts(events, is_decision=False), condition)
 
+    def read_after(self, position: int) -> Iterator[Recorded]:
+        """Yield events beyond a position without folding them here; safe for threads.
+
+        Raises:
+            CorruptLogError: a stored event cannot be read.
+        """
+        return self._log.read(after=position)
+
+    def wait_beyond(self, position: int, timeout_s: float) -> bool:
+        """Wait until the log goes beyond a position; return whether it does."""
+        return self._log.wait_beyond(position, timeout_s)
+
+    def append_after(self, position: int, *events: Event, watching: frozenset[str]) -> None:
+        """Append events as seen at a position that the caller folded; safe for threads.
+
+        Raises:
+            ConflictError: a watched tag moved; fold on and decide again.
+            FencedError: this incarnation has a successor.
+            LogError: the log cannot be used.
+        """
+        self._log.append(self._drafts(events, is_decision=False), Condition(position, watching))
+
     def decide(
         self, events: Sequence[Event], watching: frozenset[str], decided_at: datetime
     ) -> None:

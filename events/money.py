@@ -19,6 +19,10 @@ class BudgetReserved(Event):
     usd_micro: int = Field(default=0, ge=0)
     """Millionths of a US dollar."""
     num_tokens: int = Field(default=0, ge=0)
+    role: str = ""
+    """Role of the language model that is about to be called; empty for anything else."""
+    max_latency_ms: int = Field(default=0, ge=0)
+    """After this long a call is not under way any more, whatever became of its caller."""
 
     def tags(self) -> frozenset[str]:
         """Return the tags that conditional appends watch."""

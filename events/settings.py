@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from arbor.events.model_settings import ModelSettings
 from arbor.events.types import Guard, Objective, PassKind, Value
 
 
@@ -15,7 +16,7 @@ class BudgetSettings(Value):
     max_trials: int = Field(default=1000, ge=1)
     """Actions that may be dispatched."""
     usd: float = Field(default=0.0, ge=0)
-    """Money for model calls; 0 means that none are made."""
+    """Money for model calls; 0 allows only those that are known to cost nothing."""
 
 
 class SearchSettings(Value):
@@ -134,3 +135,5 @@ class Settings(Value):
     measure: MeasureSettings = MeasureSettings()
     gate: GateSettings = GateSettings()
     patches: PatchSettings = PatchSettings()
+    models: ModelSettings | None = None
+    """Language models; None: the campaign does without."""

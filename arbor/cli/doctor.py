@@ -9,6 +9,7 @@ from rich.text import Text
 from arbor.cli.checks import Level, all_checks
 from arbor.cli.cluster_checks import cluster
 from arbor.cli.console import people
+from arbor.cli.model_checks import models
 from arbor.cli.sandbox_check import sandbox
 from arbor.cli.text import one_line
 
@@ -21,11 +22,15 @@ def doctor(
         Path | None,
         typer.Option("--dir", help="Directory that all nodes of RAY_ADDRESS should share."),
     ] = None,
+    campaign: Annotated[
+        Path | None,
+        typer.Option("--campaign", help="Campaign file whose language models are looked at."),
+    ] = None,
 ) -> None:
-    """Check this machine: packages, compilers, memory, devices; and the nodes of RAY_ADDRESS."""
+    """Check this machine: packages, compilers, memory, devices, models; nodes of RAY_ADDRESS."""
     console = people()
     num_missing = 0
-    for check in (*all_checks(), *sandbox(), *cluster(directory)):
+    for check in (*all_checks(), *sandbox(), *models(campaign), *cluster(directory)):
         line = Text(f"{check.level:<8}", style=_STYLES[check.level])
         line.append(f"{check.name:<15} ", style="bold")
         line.append(one_line(check.detail))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from arbor.core.spending import Spending
 from arbor.events.base import Recorded
 from arbor.events.campaign import (
     CampaignEnded,
@@ -31,6 +32,8 @@ class Budget:
     added_wall_s: float = 0.0
     num_trials: int = 0
     usd_micro_spent: int = 0
+    spending: Spending = field(default_factory=Spending)
+    """What language models cost, by role and action."""
     _closed_s: float = 0.0
     _session_start: datetime | None = None
     _last_at: datetime | None = None
@@ -38,6 +41,7 @@ class Budget:
 
     def apply(self, recorded: Recorded) -> None:
         """Fold one event."""
+        self.spending.apply(recorded)
         match recorded.event:
             case CampaignStarted() as event:
                 self.settings = event.settings.budget

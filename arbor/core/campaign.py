@@ -9,6 +9,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from arbor.events.errors import InvalidInputError
+from arbor.events.model_settings import ModelSettings
 from arbor.events.settings import (
     BudgetSettings,
     GateSettings,
@@ -79,6 +80,9 @@ class Campaign(BaseModel):
     measure: MeasureSettings = MeasureSettings()
     gate: GateSettings = GateSettings()
     patches: PatchSettings = PatchSettings()
+    models: ModelSettings | None = Field(
+        default=None, description="Language models by role; none: the campaign does without"
+    )
 
     def settings(self) -> Settings:
         """Return what the reactors obey."""
@@ -93,6 +97,7 @@ class Campaign(BaseModel):
             measure=self.measure,
             gate=self.gate,
             patches=self.patches,
+            models=self.models,
         )
 
 
@@ -102,6 +107,9 @@ def describe(error: ValidationError, source: str) -> str:
     where = ".".join(str(part) for part in first["loc"]) or "the file"
     if first["type"] == "extra_forbidden":
         return f"{source}: unknown key {where!r}; `arbor schema` prints the known ones"
+    if first["loc"][:1] == ("models",):
+        # whoever writes a key in a wrong place must not find it in a terminal's history
+        return f"{source}: {where}: {first['msg']}; see `arbor schema`"
     given = first.get("input")
     return f"{source}: {where}: {first['msg']} (got {given!r}); see `arbor schema`"
 

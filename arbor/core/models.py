@@ -7,9 +7,10 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 from pydantic import BaseModel
 
 from arbor.events.errors import ArborError
+from arbor.events.model_settings import ModelRole
 from arbor.events.types import Value
 
-Role = Literal["orchestrator", "planner", "coder", "critic", "summariser"]
+Role = ModelRole
 """What a model is asked as; each role may have a model of its own."""
 T = TypeVar("T", bound=BaseModel)
 

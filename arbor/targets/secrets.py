@@ -10,6 +10,8 @@ _MIN_LENGTH = 8
 _HIDDEN = "***"
 
 _NAMED = r"(?:hf_token|hugging_?face_hub_token|\w*api[_-]?key|\w*secret\w*|\w*password)"
+_LOOKS = re.compile(r"(?P<kept>\b)(?:hf_[A-Za-z0-9]{16,}|sk-[\w-]{16,}|AKIA[A-Z0-9]{16})\b")
+"""Hugging Face, OpenAI and AWS."""
 _PATTERNS = (
     # the header, in a request or in a printed dictionary
     re.compile(
@@ -22,8 +24,7 @@ _PATTERNS = (
         rf"(?P<kept>\b{_NAMED}['\"]?\s*(?:[:=]\s*|\s))(?!None\b)\[?['\"]?[^\s'\",}}\]]+",
         re.IGNORECASE,
     ),
-    # by their looks: Hugging Face, OpenAI and AWS
-    re.compile(r"(?P<kept>\b)(?:hf_[A-Za-z0-9]{16,}|sk-[\w-]{16,}|AKIA[A-Z0-9]{16})\b"),
+    _LOOKS,
     # in an address, before the host
     re.compile(r"(?P<kept>://[^\s/:@]+:)[^\s/@]+(?=@)"),
 )
@@ -40,12 +41,25 @@ def scrub(lines: Iterable[str]) -> tuple[str, ...]:
     Args:
         lines: what a server printed.
     """
-    values = sorted(
-        (v for n, v in os.environ.items() if is_secret_name(n) and len(v) >= _MIN_LENGTH),
-        key=len,
-        reverse=True,
-    )
+    values = _own_values()
     return tuple(_scrubbed(line, values) for line in lines)
+
+
+def without_secrets(text: str) -> str:
+    """Return a text, such as source code, without secrets and otherwise as it is.
+
+    Unlike ``scrub`` it takes out only the values of this process's own variables and what looks
+    like a key, since code that merely handles keys must stay code.
+    """
+    for value in _own_values():
+        text = text.replace(value, _HIDDEN)
+    return _LOOKS.sub(rf"\g<kept>{_HIDDEN}", text)
+
+
+def _own_values() -> list[str]:
+    """Return the values of this process's secret variables, longest first."""
+    found = (v for n, v in os.environ.items() if is_secret_name(n) and len(v) >= _MIN_LENGTH)
+    return sorted(found, key=len, reverse=True)
 
 
 def _scrubbed(line: str, values: Iterable[str]) -> str:

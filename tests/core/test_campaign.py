@@ -120,3 +120,46 @@ def test_the_schema_accepts_durations_as_text() -> None:
     wall = schema["$defs"]["CampaignBudget"]["properties"]["wall"]
     assert wall["type"] == ["number", "string"]
     assert schema["additionalProperties"] is False
+
+
+def test_models_are_read_by_role_with_their_defaults() -> None:
+    text = """
+models:
+  default: anthropic/some-model
+  coder:
+    model: openai/own
+    api_base: http://127.0.0.1:8000/v1
+    key_variable: OWN_API_KEY
+    fallbacks: [openai/other]
+    budget: {tokens: 1000}
+  max_concurrent: 3
+  replay: off
+"""
+    models = parse_campaign(text, "f").settings().models
+    assert models is not None
+    coder, critic = models.of("coder"), models.of("critic")
+    assert coder is not None
+    assert critic is not None
+    assert (coder.fallbacks[0].model, coder.budget.tokens) == ("openai/other", 1000)
+    assert (critic.model, models.max_concurrent) == ("anthropic/some-model", 3)
+    assert (models.replay, models.key_variables()) == ("off", ("OWN_API_KEY",))
+
+
+@pytest.mark.parametrize(
+    "coder",
+    [
+        "{model: m, key_variable: sk-abcdefghijklmnop1234}",
+        "{model: m, key_variable: abcdefghijklmnop1234}",
+        "{model: m, api_key: abcdefghijklmnop1234}",
+        "{model: m, api_base: 'http://user:abcdefghijklmnop1234@host/v1'}",
+    ],
+)
+def test_a_key_in_the_file_is_refused_and_not_repeated(coder: str) -> None:
+    with pytest.raises(InvalidInputError, match="models") as caught:
+        parse_campaign(f"models: {{coder: {coder}}}", "f")
+    assert "abcdefghijklmnop" not in str(caught.value)
+
+
+def test_a_replay_names_its_log() -> None:
+    with pytest.raises(InvalidInputError, match="recorded_in"):
+        parse_campaign("models: {default: m, replay: recorded}", "f")

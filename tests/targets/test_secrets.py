@@ -2,7 +2,7 @@
 
 import pytest
 
-from arbor.targets.secrets import is_secret_name, scrub
+from arbor.targets.secrets import is_secret_name, scrub, without_secrets
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,9 @@ def test_plain_lines_stay(line: str) -> None:
 def test_own_secrets_are_known_by_their_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", "unremarkable-words")
     assert scrub(["it said unremarkable-words twice"]) == ("it said *** twice",)
+
+
+def test_code_loses_only_values_and_what_looks_like_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "unremarkable-words")
+    code = 'api_key = "x"; password = ask(); say("unremarkable-words", "sk-0123456789abcdefghij")'
+    assert without_secrets(code) == 'api_key = "x"; password = ask(); say("***", "***")'
