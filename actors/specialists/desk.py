@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel, Field
 
+from arbor.actors.models.framing import data
 from arbor.actors.skills import joined
 from arbor.actors.specialists.base import Task
 from arbor.actors.specialists.drafting import Draft, Drafts
-from arbor.actors.specialists.prompting import conversation, data, listing
+from arbor.actors.specialists.prompting import conversation, listing
 from arbor.actors.specialists.workbench import Workbench
 from arbor.core.feedback import Route, resembles, route
 from arbor.core.models import Message, Model, Reply

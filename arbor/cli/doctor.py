@@ -30,7 +30,7 @@ def doctor(
     """Check this machine: packages, compilers, memory, devices, models; nodes of RAY_ADDRESS."""
     console = people()
     num_missing = 0
-    for check in (*all_checks(), *models(campaign), *sandbox(), *cluster(directory)):
+    for check in (*all_checks(), *sandbox(), *models(campaign), *cluster(directory)):
         line = Text(f"{check.level:<8}", style=_STYLES[check.level])
         line.append(f"{check.name:<15} ", style="bold")
         line.append(one_line(check.detail))

@@ -57,6 +57,8 @@ from arbor.events.types import Hardware
 from arbor.replay.report import write_reports
 from arbor.replay.result import RunFacts, save_run_facts
 from arbor.targets.hardware import probe_hardware
+from arbor.targets.sandbox.isolation import isolation
+from arbor.targets.sandbox.isolation import warning as sandbox_warning
 from arbor.targets.registry import create_target
 
 EXIT_INTERRUPTED = 130
@@ -189,6 +191,7 @@ def _recorded_campaign(started: CampaignStarted) -> Campaign:
         target=started.target,
         target_config=json.loads(started.target_config),
         search=started.settings.search,
+        models=started.settings.models,
     )
 
 
@@ -214,6 +217,8 @@ def _drive(
     interrupts = Interrupts(on_second=lambda: os._exit(EXIT_INTERRUPTED))
     view = ProgressView(console, clock.now)
     console.print(f"starting Ray and the actors; campaign directory {path}", soft_wrap=True)
+    if campaign.models is not None and (said := sandbox_warning(isolation())) is not None:
+        console.print(said, soft_wrap=True)
     if any(part.startswith("_ray_pkg_") for part in path.parts):
         console.print(
             "this directory belongs to the Ray job and goes with it: "
@@ -231,7 +236,7 @@ def _drive(
             if not interrupts.is_set.is_set():
                 seats = ray_cluster.survey(path, num_devices, parallel)
                 cluster = ray_cluster.Cluster(path, campaign_id)
-                cluster.start(parallel, seats)
+                cluster.start(parallel, seats, has_models=campaign.models is not None)
             if interrupts.is_set.is_set():
                 console.print("stopped before anything was done")
                 return EXIT_INTERRUPTED

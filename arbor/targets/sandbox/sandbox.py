@@ -11,7 +11,7 @@ from signal import SIGXCPU, SIGXFSZ
 import psutil
 
 from arbor.events.errors import ArborError
-from arbor.targets.child import ChildProcess, clean_environment
+from arbor.targets.child import ChildExit, ChildProcess, clean_environment
 from arbor.targets.sandbox.isolation import isolation
 from arbor.targets.sandbox.jail import EXIT_NO_JAIL
 from arbor.targets.sandbox.order import Isolation, JailOrder, Limits, Network, secret_files
@@ -23,7 +23,7 @@ _NUM_OWN_PROCESSES = 2
 _GRACE_S = 0.2
 _OUTPUT_LIMIT_BYTES = 4 << 20
 _SIGNAL_BASE = 128
-_LIMIT_OF_SIGNAL = {SIGXCPU: "cpu_s", SIGXFSZ: "disk_bytes"}
+_LIMIT_OF_SIGNAL: dict[int, str] = {SIGXCPU: "cpu_s", SIGXFSZ: "disk_bytes"}
 
 
 class SandboxError(ArborError):
@@ -113,13 +113,12 @@ class Sandbox:
             exceeded = self._watch(child, begin_s)
             ended = child.poll()
         output = child.log_tail()
-        code, number = (None, None) if exceeded or ended is None else ended
-        if code == EXIT_NO_JAIL and output and output[-1].startswith("jail: "):
-            raise SandboxError(f"the sandbox could not be built: {output[-1][6:]}")
-        if code is not None and code > _SIGNAL_BASE:
-            code, number = None, code - _SIGNAL_BASE
-        if number in _LIMIT_OF_SIGNAL:
-            exceeded = _LIMIT_OF_SIGNAL[number]
+        if ended is not None and ended.exit_code == EXIT_NO_JAIL and output:
+            what = output[-1].partition("jail: ")[2]
+            if what:
+                raise SandboxError(f"the sandbox could not be built: {what}")
+        code, number = (None, None) if exceeded or ended is None else _told(ended)
+        exceeded = exceeded or _LIMIT_OF_SIGNAL.get(number or 0)
         return Outcome(code, number, exceeded, output, time.monotonic() - begin_s)
 
     def _environment(self) -> dict[str, str]:
@@ -155,6 +154,14 @@ class Sandbox:
     def clear(self) -> None:
         """Remove the scratch folder with all that commands left in it."""
         shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+def _told(ended: ChildExit) -> tuple[int | None, int | None]:
+    """Return exit code and signal; the jail's first process tells a signal as shells do."""
+    code = ended.exit_code
+    if code is not None and code > _SIGNAL_BASE:
+        return None, code - _SIGNAL_BASE
+    return code, ended.signal
 
 
 def _processes(pids: Sequence[int]) -> list[psutil.Process]:

@@ -13,7 +13,7 @@ import pytest
 
 from arbor.events.errors import InvalidInputError
 from arbor.targets.sandbox.isolation import PLAIN_WARNING, isolation, warning
-from arbor.targets.sandbox.order import Isolation, Limits, secret_files
+from arbor.targets.sandbox.order import Isolation, Limits, Network, secret_files
 from arbor.targets.sandbox.sandbox import Outcome, Sandbox
 
 needs_namespaces = pytest.mark.skipif(
@@ -201,7 +201,7 @@ def test_the_secrets_of_a_home_are_hidden(
 @pytest.mark.parametrize(
     ("network", "answer"), [("none", "unreachable"), ("loopback", "talked"), ("host", "talked")]
 )
-def test_the_network_is_what_was_asked_for(sandbox: Sandbox, network: str, answer: str) -> None:
+def test_the_network_is_what_was_asked_for(sandbox: Sandbox, network: Network, answer: str) -> None:
     outcome = _python(
         replace(sandbox, network=network),
         """
@@ -219,7 +219,7 @@ def test_the_network_is_what_was_asked_for(sandbox: Sandbox, network: str, answe
 
 @needs_namespaces
 @pytest.mark.parametrize("network", ["none", "loopback"])
-def test_a_port_of_the_host_is_out_of_reach(sandbox: Sandbox, network: str) -> None:
+def test_a_port_of_the_host_is_out_of_reach(sandbox: Sandbox, network: Network) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         outcome = _python(
             replace(sandbox, network=network),
@@ -240,18 +240,17 @@ def test_a_port_of_the_host_is_out_of_reach(sandbox: Sandbox, network: str) -> N
 @pytest.mark.parametrize(
     ("limits", "source", "exceeded"),
     [
-        ({"wall_s": 0.4}, "import time; time.sleep(60)", "wall_s"),
-        ({"cpu_s": 1}, "while True: pass", "cpu_s"),
-        ({"disk_bytes": 1 << 20}, "open('big', 'wb').write(bytes(1 << 22))", "disk_bytes"),
+        (Limits(wall_s=0.4), "import time; time.sleep(60)", "wall_s"),
+        (Limits(cpu_s=1), "while True: pass", "cpu_s"),
+        (Limits(disk_bytes=1 << 20), "open('big', 'wb').write(bytes(1 << 22))", "disk_bytes"),
     ],
 )
 def test_a_limit_ends_a_command_and_is_named(
-    sandbox: Sandbox, kind: Isolation, limits: dict[str, float], source: str, exceeded: str
+    sandbox: Sandbox, kind: Isolation, limits: Limits, source: str, exceeded: str
 ) -> None:
     # Python turns the signal of a file that grew too large into an error of its own
     program = f"import signal; signal.signal(signal.SIGXFSZ, signal.SIG_DFL)\n{source}"
-    limited = replace(sandbox.limits, **limits)
-    outcome = _python(replace(sandbox, isolation=kind, limits=limited), program)
+    outcome = _python(replace(sandbox, isolation=kind, limits=limits), program)
     assert outcome.exceeded == exceeded
     assert not outcome.is_good
 
