@@ -116,7 +116,7 @@ def test_a_final_claim_has_to_be_faster_than_the_baseline_only() -> None:
     ("message", "fault", "num_constraints"),
     [
         ("[Errno 98] address already in use", "environment", 0),
-        ("RuntimeError: no such kernel", "implementation", 0),
+        ("RuntimeError: no such kernel", "implementation", 1),
         (REFUSED, "idea", 1),
         ("nobody knows", "unknown", 0),
     ],
