@@ -71,9 +71,7 @@ def _place_of(journal: Journal, directory: Path, devices: tuple[str, ...]) -> Pl
 
     is_recorded = models.replay == "recorded"
     replies = Recordings.of(CampaignDirectory(Path(models.recorded_in))) if is_recorded else None
-    return replace(
-        place, create_model=create_model_maker(started.settings, place.blobs, replies)
-    )
+    return replace(place, create_model=create_model_maker(started.settings, place.blobs, replies))
 
 
 def _reader_for(journal: Journal) -> Reader:

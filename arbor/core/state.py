@@ -79,7 +79,7 @@ class CrashRecord:
     root_cause: RootCauseFound | None = None
 
 
-MAX_TRIAL_CRASHES = 64
+MAX_TRIAL_CRASHES = 24
 """Broken screening trials that are remembered, the latest."""
 
 

@@ -131,13 +131,24 @@ def test_nothing_is_avoided_without_a_reason(
     assert not any(t.avoided for t in trials)
 
 
+def _forbid(search: Search, **bounds: float) -> None:
+    scope = ConstraintScope(template_id="", ranges=(ValueRange(key=KEY, **bounds),))
+    search.simulation.say(ConstraintPublished(constraint_id="h1", scope=scope, reason="no"))
+
+
+def test_an_end_that_a_constraint_forbids_is_not_asked_for(tmp_path: Path) -> None:
+    search = Search(tmp_path)
+    _forbid(search, low=16.0)
+    trials = search.work()
+    assert len(trials) == NUM_TRIALS
+    assert all(_value(t) < 16 and not t.avoided for t in trials)
+
+
 def test_what_a_constraint_forbids_is_not_started(tmp_path: Path) -> None:
     search = Search(tmp_path)
-    # a hole: the engine cannot be kept out of it by narrower bounds
-    scope = ConstraintScope(template_id="", ranges=(ValueRange(key=KEY, low=6.0, high=20.0),))
-    search.simulation.say(ConstraintPublished(constraint_id="h1", scope=scope, reason="no"))
+    _forbid(search, low=16.0, high=1024.0)
     trials = search.work()
-    assert all(bool(t.avoided) == (6 <= _value(t) <= 20) for t in trials)
+    assert all(bool(t.avoided) == (_value(t) >= 16) for t in trials)
     assert {t.avoided for t in trials if t.avoided} == {"constraint h1: no"}
     (patch,) = search.simulation.of_kind(PatchProposed)
     assert patch.validation.startswith("best of ")
