@@ -51,7 +51,7 @@ def least_ratio(state: CampaignState, template_id: str) -> float:
     """
     if all(a.source != "imported" for a in state.tree.history(template_id)):
         return 1.0
-    return state.tree.templates[template_id].prior_speedup_ratio ** LEAST_PART
+    return math.pow(state.tree.templates[template_id].prior_speedup_ratio, LEAST_PART)
 
 
 def _proposal(
