@@ -6,8 +6,8 @@ from pydantic import BaseModel
 
 from arbor.actors.ideas import Idea, Ideas, accepted
 from arbor.actors.journal import Journal
-from arbor.actors.place import Place
 from arbor.actors.models.framing import data
+from arbor.actors.place import Place
 from arbor.actors.skills import joined
 from arbor.actors.specialists.prompting import conversation
 from arbor.core.models import Model, ModelError, Reply

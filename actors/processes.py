@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 
 from structlog.typing import FilteringBoundLogger
@@ -59,18 +58,12 @@ def _place_of(journal: Journal, directory: Path, devices: tuple[str, ...]) -> Pl
         raise LogError(f"no CampaignStarted in {directory}; start with `arbor run`")
     target = create_target(started.target, json.loads(started.target_config))
     place = place_for(directory, target, devices)
-    models = started.settings.models
-    if models is None:
+    if started.settings.models is None:
         return place
     # imported where there are models alone
     from arbor.actors.model import create_model_maker  # noqa: PLC0415
-    from arbor.actors.models.recorded import Recordings  # noqa: PLC0415
 
-    is_recorded = models.replay == "recorded"
-    replies = Recordings.of(CampaignDirectory(Path(models.recorded_in))) if is_recorded else None
-    return replace(
-        place, create_model=create_model_maker(started.settings, place.blobs, replies)
-    )
+    return place.with_models(create_model_maker(started.settings, place.blobs))
 
 
 @contextmanager

@@ -5,9 +5,9 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from arbor.actors.models.framing import MAX_CHARACTERS
 from arbor.actors.specialists.base import CancelledError, NoPatchError
 from arbor.actors.specialists.drafting import Draft, Drafts
-from arbor.actors.models.framing import MAX_CHARACTERS
 from arbor.core.diffs import DiffError
 from arbor.core.feedback import Kind
 from arbor.core.models import Tool

@@ -54,9 +54,9 @@ from arbor.events.types import Hardware
 from arbor.replay.report import write_reports
 from arbor.replay.result import RunFacts, save_run_facts
 from arbor.targets.hardware import probe_hardware
+from arbor.targets.registry import create_target
 from arbor.targets.sandbox.isolation import isolation
 from arbor.targets.sandbox.isolation import warning as sandbox_warning
-from arbor.targets.registry import create_target
 
 EXIT_INTERRUPTED = 130
 """Exit code of a campaign that was stopped before its end and can be resumed."""

@@ -201,7 +201,9 @@ def test_the_secrets_of_a_home_are_hidden(
 @pytest.mark.parametrize(
     ("network", "answer"), [("none", "unreachable"), ("loopback", "talked"), ("host", "talked")]
 )
-def test_the_network_is_what_was_asked_for(sandbox: Sandbox, network: Network, answer: str) -> None:
+def test_the_network_is_what_was_asked_for(
+    sandbox: Sandbox, network: Network, answer: str
+) -> None:
     outcome = _python(
         replace(sandbox, network=network),
         """
