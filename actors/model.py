@@ -40,12 +40,15 @@ _ENVIRONMENT = {
 }
 _NO_KEY = "no-key-needed"
 """Sent to a server of one's own, so that litellm does not send a provider's key there."""
+_OTHERS_WARNING = ".*on TypedDict class .* are using the `ReadOnly` qualifier"
 _import_lock = threading.Lock()
 
 
 def _litellm() -> Any:
     """Import litellm, when it is needed: it takes seconds."""
     with _import_lock:
+        # litellm imports more of itself at each call, beyond what is silenced below
+        warnings.filterwarnings("ignore", message=_OTHERS_WARNING, category=UserWarning)
         if "litellm" in sys.modules:
             return sys.modules["litellm"]
         os.environ.update(_ENVIRONMENT)

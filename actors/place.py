@@ -3,7 +3,7 @@
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from arbor.actors.journal import Journal
@@ -47,6 +47,10 @@ class Place:
     host: str = field(default_factory=socket.gethostname)
     devices: tuple[str, ...] = ()
     create_model: Callable[[Journal], Model] | None = None
+
+    def with_models(self, create_model: Callable[[Journal], Model]) -> "Place":
+        """Return the same place where language models can be asked."""
+        return replace(self, create_model=create_model)
 
     def commit(self, parent_commit: str, edits: Sequence[Edit]) -> str:
         """Return the commit of edits on a parent; no edits is the parent itself.

@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 
 from structlog.typing import FilteringBoundLogger
@@ -67,7 +66,7 @@ def _place_of(journal: Journal, directory: Path, devices: tuple[str, ...]) -> Pl
     # imported where there are models alone
     from arbor.actors.model import create_model_maker  # noqa: PLC0415
 
-    return replace(place, create_model=create_model_maker(started.settings, place.blobs))
+    return place.with_models(create_model_maker(started.settings, place.blobs))
 
 
 def _reader_for(journal: Journal) -> Reader:
