@@ -137,7 +137,7 @@ class ScriptedModelServer:
             return self.script[min(len(self.requests), len(self.script)) - 1]
 
     def end(self) -> None:
-        """Note that a request was answered."""
+        """Note that a request is about to be answered."""
         with self._lock:
             self._num_open -= 1
 
@@ -166,17 +166,17 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
         scripted = self.server.scripted
         answer = scripted.begin(body, self.headers.get("Authorization", ""))
+        if answer.delay_s:
+            time.sleep(answer.delay_s)
+        # before the client can know: its next request must not meet this one as still open
+        scripted.end()
         try:
             self._send(answer, answer.payload(str(body.get("model"))))
         except OSError:
             # the client waits no longer
             self.close_connection = True
-        finally:
-            scripted.end()
 
     def _send(self, answer: Scripted, payload: bytes) -> None:
-        if answer.delay_s:
-            time.sleep(answer.delay_s)
         head = [f"HTTP/1.1 {answer.status} Scripted", "Content-Type: application/json"]
         head.append(f"Content-Length: {len(payload)}")
         if answer.retry_after_s is not None:
