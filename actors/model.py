@@ -53,12 +53,16 @@ def _litellm() -> Any:
             return sys.modules["litellm"]
         os.environ.update(_ENVIRONMENT)
         with warnings.catch_warnings():
-            # deprecations inside litellm are not for users of Arbor to mend
+            # what litellm does wrong by newer libraries is not for users of Arbor to mend
             warnings.simplefilter("ignore")
             litellm: Any = import_module("litellm")
-        litellm.telemetry = False
-        litellm.suppress_debug_info = True
-        litellm.drop_params = True
+            litellm.telemetry = False
+            litellm.suppress_debug_info = True
+            litellm.drop_params = True
+            # most of it is loaded by the first call; this one reaches nobody
+            litellm.completion(
+                model="openai/nobody", messages=[{"role": "user", "content": ""}], mock_response=""
+            )
         return litellm
 
 

@@ -2,6 +2,7 @@
 
 import random
 import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -26,14 +27,14 @@ class Asked:
     Attributes:
         payer: who pays.
         request: what is sent.
-        prompt_digest: blob of it.
         round: number of the request within its question.
+        stored: gives the digest of its blob, once that is on the disk.
     """
 
     payer: Payer
     request: Request
-    prompt_digest: str
     round: int
+    stored: Future[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,7 @@ class Caller:
         self._blobs = blobs
         self._recordings = recordings
         self._jitter = jitter
+        self._storage = ThreadPoolExecutor(settings.max_concurrent, "model-prompts")
         # those beyond the limit queue here, at no cost, instead of polling the log
         self._turns = threading.BoundedSemaphore(settings.max_concurrent)
 
@@ -100,9 +102,11 @@ class Caller:
             ModelRefusedError: the provider's filter refused.
             ModelUnavailableError: nothing answered.
             RecordedReplyMissingError: replies come from a log that has none.
+            StorageFullError: the prompt cannot be kept.
         """
-        digest = self._blobs.put(request.text().encode())
-        asked = Asked(payer, request, digest, number)
+        # on the disk before the event that names it, and meanwhile the model may think
+        stored = self._storage.submit(self._blobs.put, request.text().encode())
+        asked = Asked(payer, request, number, stored)
         if self._recordings is not None:
             return self._replay(self._recordings, asked)
         role = self._settings.of(payer.role)
@@ -185,7 +189,7 @@ class Caller:
         return Answered(answer, event.num_prompt_tokens, event.num_completion_tokens, usd_micro)
 
     def _replay(self, recordings: Recordings, asked: Asked) -> Answered:
-        recorded, answer = recordings.take(asked.payer, asked.prompt_digest)
+        recorded, answer = recordings.take(asked.payer, asked.stored.result())
         stored = self._blobs.put(answer.stored().encode())
         self._journal.append(
             recorded.model_copy(
@@ -230,7 +234,7 @@ class _Record:
             role=self.asked.payer.role,
             action_id=self.asked.payer.action_id or None,
             model=self.endpoint.model,
-            prompt_digest=self.asked.prompt_digest,
+            prompt_digest=self.asked.stored.result(),
             reply_digest=reply_digest,
             num_prompt_tokens=(answer.num_prompt_tokens or 0) if answer else 0,
             num_completion_tokens=(answer.num_completion_tokens or 0) if answer else 0,

@@ -203,9 +203,15 @@ def test_fifty_callers_at_once_keep_log_and_budget_right(tmp_path: Path) -> None
         log = MemoryLog("c")
         desks = [
             ModelDesk(
-                tmp_path, LiteLLM(), settings, campaign_usd=20.0, log=log, clock=SystemClock()
+                tmp_path,
+                LiteLLM(),
+                settings,
+                campaign_usd=20.0,
+                log=log,
+                clock=SystemClock(),
+                actor=f"specialist-{number}",
             )
-            for _ in range(5)
+            for number in range(5)
         ]
 
         def ask(number: int) -> str:

@@ -44,10 +44,11 @@ class ModelDesk:
         log: EventLog | None = None,
         recordings: Recordings | None = None,
         clock: Clock | None = None,
+        actor: str = "specialist",
     ) -> None:
         self.clock = VirtualClock() if clock is None else clock
         self.log = MemoryLog("c", self.clock.now) if log is None else log
-        self.journal = Journal(self.log, "specialist", self.clock)
+        self.journal = Journal(self.log, actor, self.clock)
         self.journal.start()
         self.blobs = BlobStore(folder)
         self.accounts = Accounts(self.journal, settings, campaign_usd)
