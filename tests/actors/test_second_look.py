@@ -20,6 +20,7 @@ def _simulation(folder: Path, wall_s: float, max_pairs: int = 5) -> Simulation:
         target="landscape",
         budget=CampaignBudget(wall=wall_s),
         measure=MeasureSettings(max_pairs=max_pairs),
+        seed=1,
     )
     simulation = Simulation(folder, campaign=campaign)
     simulation.run()
