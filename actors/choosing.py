@@ -17,7 +17,13 @@ MAX_DOUBLINGS = 2
 """A series is at most this often doubled by second looks."""
 RETUNE_AFTER_KEEPS = 3
 """Numbers that were kept are searched again after so many further keeps."""
-_PRECEDENCE: dict[Source, int] = {"rebuild": 0, "human": 1, "orchestrator": 2, "bundle": 2}
+_PRECEDENCE: dict[Source, int] = {
+    "rebuild": 0,
+    "human": 1,
+    "orchestrator": 2,
+    "bundle": 2,
+    "stack": 2,
+}
 """Whose actions come first, whatever their scores."""
 
 
@@ -91,6 +97,8 @@ def _candidate(
     if status in {Status.WITHDRAWN, Status.REVOKED, Status.VETOED}:
         # Nothing was learned about the idea itself, and what stood in its way is gone.
         return f"earlier {status}: {state.tree.node(last.node_id or '').reason}", last.action_id
+    if status is Status.KEPT and _is_elsewhere(state, last):
+        return "kept on another branch", last.action_id
     if status is Status.KEPT and not template.space:
         return None
     revivals = sum(a.revives is not None for a in dispatched)
@@ -98,6 +106,19 @@ def _candidate(
         return None
     reason = _another_try(state, last, is_kept=status is Status.KEPT, is_idle=is_idle)
     return None if reason is None else (reason, last.action_id)
+
+
+def _is_elsewhere(state: CampaignState, kept: Action) -> bool:
+    """Return whether the keep of an action does not lie on the path in force."""
+    node = state.tree.node(kept.node_id or "")
+    return node.status is Status.KEPT and not state.tree.is_on_path(
+        node.node_id, state.tree.current_id
+    )
+
+
+def is_open(state: CampaignState, template: ActionTemplate) -> bool:
+    """Return whether a template would become a candidate at the current node."""
+    return _candidate(state, template, is_idle=False) is not None
 
 
 def _another_try(
@@ -211,12 +232,19 @@ def proposals(state: CampaignState) -> tuple[ActionProposed, ...]:
     return (bundle,) if bundle is not None else _proposals(state, is_idle=True)
 
 
-def _proposals(state: CampaignState, *, is_idle: bool) -> tuple[ActionProposed, ...]:
+def fresh_proposals(state: CampaignState) -> tuple[ActionProposed, ...]:
+    """Return the templates that were never tried and can be tried at the current node."""
+    return _proposals(state, is_idle=False, only_fresh=True)
+
+
+def _proposals(
+    state: CampaignState, *, is_idle: bool, only_fresh: bool = False
+) -> tuple[ActionProposed, ...]:
     number = len(state.tree.actions)
     batch = []
     for template in state.tree.templates.values():
         found = _candidate(state, template, is_idle=is_idle)
-        if found is None:
+        if found is None or (only_fresh and found[1] is not None):
             continue
         number += 1
         reason, revives = found
@@ -276,12 +304,6 @@ def scores(state: CampaignState) -> Iterator[ActionScored]:
             score=score(settings.score, terms),
             terms=terms,
         )
-
-
-def ranked(state: CampaignState) -> tuple[Action, ...]:
-    """Return the scored candidates, best first; ties go to the older proposal."""
-    scored = [a for a in state.tree.candidates() if a.score is not None]
-    return tuple(sorted(scored, key=order))
 
 
 def order(action: Action) -> tuple[int, float, int]:

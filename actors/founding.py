@@ -7,14 +7,19 @@ from arbor import __version__
 from arbor.actors.decision_code import decision_code
 from arbor.actors.journal import Journal
 from arbor.actors.place import Place
+from arbor.actors.policies import policy_named
+from arbor.actors.routing import ROUTER
 from arbor.core.approval import require_known
 from arbor.core.campaign import Campaign
 from arbor.core.clock import Clock
 from arbor.core.measure.objective import require_workloads
 from arbor.events.base import canonical_json
 from arbor.events.campaign import CampaignStarted
+from arbor.events.errors import InvalidInputError, NotFoundError
 from arbor.events.log import EventLog
+from arbor.events.settings import SearchSettings
 from arbor.events.types import ActionTemplate, Hardware
+from arbor.search.engine import ADVISED, ENGINES
 from arbor.targets.devices import catalog_of, devices_per_server, require_devices
 from arbor.targets.registry import create_target
 
@@ -45,11 +50,32 @@ def require_ground(campaign: Campaign, hardware: Hardware) -> None:
     Raises:
         InvalidInputError: it cannot; one line with the fix.
     """
+    require_search(campaign.search)
     limit = campaign.search.max_server_devices
     target = create_target(campaign.target, campaign.target_config)
     target.check(hardware)
     require_workloads(campaign.measure.guards, target.workloads())
     require_known(campaign.search.require_approval, catalog_of(target, hardware, limit))
+
+
+def require_search(search: SearchSettings) -> None:
+    """Check that the policy and the engines of a campaign exist.
+
+    Raises:
+        InvalidInputError: one does not, or needs an adviser; the known ones are named.
+    """
+    try:
+        policy_named(search.policy)
+    except NotFoundError as error:
+        raise InvalidInputError(str(error)) from error
+    usable = [name for name in ENGINES if name not in ADVISED]
+    arms = search.router_arms if search.engine == ROUTER else (search.engine,)
+    if not arms:
+        raise InvalidInputError("search.router_arms is empty; name one engine at least")
+    for name in arms:
+        if name not in usable:
+            known = ", ".join((*usable, ROUTER))
+            raise InvalidInputError(f"search engine {name!r} is unknown here; known: {known}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +103,7 @@ def lay_ground(place: Place, campaign: Campaign, hardware: Hardware) -> Ground:
         WorkspaceError: git failed.
     """
     root = place.workspace.create(place.target.create_workspace, place.directory / "worktrees")
+    require_search(campaign.search)
     return Ground(
         hardware,
         catalog_of(place.target, hardware, campaign.search.max_server_devices),

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from arbor.actors import choosing, concluding, rebuilding, requesting
+from arbor.actors import choosing, concluding, rebuilding, requesting, routing
+from arbor.actors.policies import Policy, policy_of
+from arbor.actors.policies.base import ranked
 from arbor.core.approval import awaits_approval
 from arbor.core.state import CampaignState
 from arbor.core.tree import Action, Status
@@ -12,7 +14,7 @@ from arbor.events.choice import (
     ActionDispatched,
     ActionProposed,
     ActionWithdrawn,
-    RouteDecided,
+    FrontierMoved,
 )
 from arbor.events.outcome import ActionKept
 from arbor.events.requests import ActionRebased, MeasurementRequested
@@ -46,6 +48,8 @@ class Orchestrator:
             match event:
                 case ActionDispatched() | ActionKept() | ActionRebased():
                     tags |= self._ground(event.parent_id)
+                case FrontierMoved():
+                    tags |= self._ground(event.node_id) | self._ground(event.from_node_id)
                 case MeasurementRequested():
                     tags |= self._ground(event.node_id)
                 case ActionProposed() if event.parts:
@@ -72,6 +76,7 @@ class Orchestrator:
             self._retries,
             self._measurements,
             self._calibration,
+            self._moves,
             self._withdrawals,
             self._proposals,
             self._scores,
@@ -140,6 +145,23 @@ class Orchestrator:
 
     # Candidates
 
+    @property
+    def _policy(self) -> Policy:
+        return policy_of(self.state)
+
+    def _moves(self, now: datetime) -> Sequence[Event]:
+        """Go on from another node, when nothing is at work and the policy wants it."""
+        if (
+            self.state.noise is None
+            or requesting.is_profile_due(self.state)
+            or self._is_closing()
+            or self._is_out_of_time(now)
+            or self.state.tree.in_flight()
+        ):
+            return ()
+        move = self._policy.move(self.state)
+        return () if move is None else (move,)
+
     def _withdrawals(self, _: datetime) -> Sequence[Event]:
         if not self._is_closing():
             return choosing.withdrawals(self.state)
@@ -160,7 +182,7 @@ class Orchestrator:
         ):
             return ()
         rebuilt = rebuilding.proposal(self.state)
-        return (rebuilt,) if rebuilt is not None else choosing.proposals(self.state)
+        return (rebuilt,) if rebuilt is not None else self._policy.proposals(self.state)
 
     def _scores(self, _: datetime) -> Sequence[Event]:
         if (
@@ -190,13 +212,13 @@ class Orchestrator:
         templates = state.tree.templates
         layer = templates[action.template_id].layer
         return (
-            len(waiting) < state.settings.search.parallel
+            len(waiting) < self._policy.num_parallel(state)
             and all(templates[n.template_id or ""].layer != layer for n in waiting)
             and all(n.template_id != action.template_id for n in in_flight)
         )
 
     def _dispatch(self, now: datetime) -> Sequence[Event]:
-        for action in choosing.ranked(self.state):
+        for action in ranked(self._policy, self.state):
             if (
                 self._is_worth_it(action, now)
                 and self._has_room(action)
@@ -208,7 +230,7 @@ class Orchestrator:
     def _is_worth_it(self, action: Action, now: datetime) -> bool:
         """True when an action's score and cost allow a trial; only the search's are scored out."""
         is_scored_out = (action.score or 0.0) < self.state.settings.search.min_score
-        if is_scored_out and action.source in {"orchestrator", "bundle"}:
+        if is_scored_out and action.source in {"orchestrator", "bundle", "stack"}:
             return False
         return self._is_affordable(action, now)
 
@@ -227,12 +249,7 @@ class Orchestrator:
         )
         if not template.space:
             return (dispatch,)
-        route = RouteDecided(
-            action_id=action.action_id,
-            engine="tpe",
-            evidence="no language model configured: numbers go to black-box search",
-        )
-        return (route, dispatch)
+        return (routing.route(self.state, action.action_id, template), dispatch)
 
     # The end
 
@@ -253,6 +270,12 @@ class Orchestrator:
         ):
             # Somebody may still say yes, as long as there is time for a trial.
             return ()
+        home = self._policy.home(state)
+        if home != state.tree.current_id:
+            moved = FrontierMoved(
+                node_id=home, from_node_id=state.tree.current_id, reason="the best stack"
+            )
+            return (moved,)
         asked = state.final_claims()
         if state.is_soak_due():
             return (

@@ -70,8 +70,9 @@ def _template(
 ) -> ActionTemplate:
     tree = state.tree
     templates = [tree.templates[part.template_id] for part in parts]
-    effects = [tree.node(part.node_id).effect for part in parts]
-    ratio = math.prod(effect.ratio for effect in effects if effect is not None)
+    # parts of a stack were never a node of their own
+    nodes = [tree.nodes[part.node_id] for part in parts if part.node_id in tree.nodes]
+    ratio = math.prod(node.effect.ratio for node in nodes if node.effect is not None)
     edits = {edit.key: edit.value for part in parts for edit in part.edits}
     listed = ", ".join(part.template_id for part in parts)
     return ActionTemplate(

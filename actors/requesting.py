@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from arbor.actors import choosing
+from arbor.actors.policies import policy_of
 from arbor.core.requests import Request
 from arbor.core.state import CampaignState
 from arbor.core.tree import ROOT_ID, Node, Status
@@ -92,7 +93,8 @@ def measurements(state: CampaignState, now: datetime) -> Sequence[Event]:
     ready = [n for n in state.tree.in_flight() if n.status is Status.READY]
     if state.noise is None or not ready or is_profile_due(state):
         return ()
-    chosen = min(ready, key=lambda n: choosing.order(state.tree.actions[n.action_id or ""]))
+    policy = policy_of(state)
+    chosen = min(ready, key=lambda n: policy.order(state, state.tree.actions[n.action_id or ""]))
     if chosen.parent_id != state.tree.current_id:
         return (_rebase(state, chosen),)
     return (request(state, "accuracy", chosen),)

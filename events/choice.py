@@ -3,10 +3,18 @@
 from typing import ClassVar, Literal
 
 from arbor.events.base import Event
-from arbor.events.types import ActionTemplate, Edit, RebuiltPart, ScoreTerms
+from arbor.events.types import (
+    ActionTemplate,
+    ArmReading,
+    Edit,
+    ProbeReading,
+    RebuiltPart,
+    ScoreTerms,
+)
 
-Source = Literal["orchestrator", "human", "rebuild", "bundle"]
-"""Who wants an action: the search, a human, a path that lost a commit, or small gains together."""
+Source = Literal["orchestrator", "human", "rebuild", "bundle", "stack"]
+"""Who wants an action: the search, a human, a path that lost a commit, small gains together, or
+several switches that were not tried yet."""
 
 
 class ActionProposed(Event):
@@ -54,6 +62,26 @@ class RouteDecided(Event):
 
     engine: str
     evidence: str
+    layer: str = ""
+    language: str = ""
+    """What is written there, such as ``config`` or ``triton``; routes of others prove nothing."""
+    density: Literal["dense", "sparse", "mixed", "unknown"] = "unknown"
+    """What the probes say about the prior of an adviser."""
+    probes: tuple[ProbeReading, ...] = ()
+    arms: tuple[ArmReading, ...] = ()
+    """All engines that were open, with what their earlier plays gained."""
+
+
+class FrontierMoved(Event):
+    """The search goes on from another kept node; what was kept below the old one stays."""
+
+    area: ClassVar[str] = "choice"
+    kind: Literal["FrontierMoved"] = "FrontierMoved"
+
+    node_id: str
+    """Node that new work starts from."""
+    from_node_id: str
+    reason: str
 
 
 class ActionDispatched(Event):

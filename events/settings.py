@@ -21,6 +21,14 @@ class BudgetSettings(Value):
 class SearchSettings(Value):
     """How the tree is searched."""
 
+    policy: str = "depth_first"
+    """Where the tree grows and in which order: a registered name, see docs/design/policies.md."""
+    engine: str = "tpe"
+    """Search engine for the numbers inside an action, or ``router``, which chooses by evidence."""
+    router_arms: tuple[str, ...] = ("tpe", "cma", "random")
+    """Engines that the router chooses from."""
+    learn_interactions: bool = False
+    """True: effects measured before and after a keep correct what else is expected of actions."""
     score: Literal["risk_averse", "as_printed"] = "risk_averse"
     """``as_printed`` is the paper's formula with risk and urgency in the denominator."""
     exploration: float = Field(default=0.05, ge=0)

@@ -98,6 +98,8 @@ class ActionTemplate(Value):
     """Expected wall-clock cost of one attempt: implement, start, check, measure."""
     is_exact: bool = True
     """True when the action claims not to change numerics."""
+    language: str = "config"
+    """What a specialist writes for it: ``config``, or a language such as ``triton``."""
     witness: Witness = Witness(kind="config")
 
 
@@ -504,6 +506,31 @@ class ScoreTerms(Value):
     """Discounted expected gain of the best action that only this one makes possible."""
 
 
+class ProbeReading(Value):
+    """One probe of an adviser's prior and what it was held against."""
+
+    probe: Literal["correct_rate", "collapse", "slope", "size_shift"]
+    value: float
+    low: float | None = None
+    """Lower end of its interval; None where it has none."""
+    high: float | None = None
+    num: int = Field(default=0, ge=0)
+    """Observations behind it."""
+    says: Literal["dense", "sparse", "nothing"] = "nothing"
+
+
+class ArmReading(Value):
+    """What the router knew about one engine."""
+
+    engine: str
+    num_plays: int = Field(default=0, ge=0)
+    """Plays within the window."""
+    gain_per_cost: float = 0.0
+    """Mean log gain per trial of these plays."""
+    bound: float | None = None
+    """Upper confidence bound that it was chosen by; None: never played, so it comes first."""
+
+
 class ReviveCondition(Value):
     """When a reverted idea deserves another try."""
 
@@ -528,7 +555,7 @@ class RebuiltPart(Value):
     """An action inside another: kept on a revoked path that is rebuilt, or tried in a bundle."""
 
     node_id: str
-    """Node as which it was kept or tried."""
+    """Node as which it was kept or tried; empty for a switch of a stack, which was neither."""
     action_id: str
     template_id: str
     edits: tuple[Edit, ...]

@@ -11,6 +11,7 @@ from arbor.events.choice import (
     ActionProposed,
     ActionScored,
     ActionWithdrawn,
+    FrontierMoved,
     RouteDecided,
 )
 from arbor.events.evidence import (
@@ -79,6 +80,7 @@ AnyEvent = Annotated[
     | ConstraintPublished
     | Crashed
     | FeedbackCollected
+    | FrontierMoved
     | HealthReported
     | IncarnationStarted
     | IntrospectionRecorded

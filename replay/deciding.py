@@ -11,6 +11,7 @@ from arbor.events.choice import (
     ActionProposed,
     ActionScored,
     ActionWithdrawn,
+    FrontierMoved,
 )
 from arbor.events.judgement import (
     IntrospectionRecorded,
@@ -42,6 +43,7 @@ _KEYS: dict[type[Event], Callable[[CampaignState, Any], tuple[str, ...]]] = {
     ActionProposed: lambda s, e: (e.template_id, _commit(s, e.node_id)),
     ActionScored: lambda s, e: (_template(s, e), _commit(s, e.node_id), f"{e.score:.6g}"),
     ActionKept: lambda _, e: (e.commit,),
+    FrontierMoved: lambda s, e: (_commit(s, e.node_id),),
     ActionReverted: lambda s, e: (_template(s, e), _commit(s, e.node_id)),
     ActionRebased: lambda s, e: (_template(s, e), e.parent_commit),
     MeasurementJudged: lambda s, e: (
@@ -87,6 +89,7 @@ def _rebased(state: CampaignState, event: ActionRebased) -> str:
 _WORDS: dict[type[Event], Callable[[CampaignState, Any], str]] = {
     ActionDispatched: lambda _, e: f"dispatch {e.template_id} on {e.parent_id} as {e.node_id}",
     MeasurementRequested: _asked,
+    FrontierMoved: lambda _, e: f"go on from {e.node_id}: {e.reason}",
     ActionKept: lambda s, e: f"keep {e.node_id} {_template(s, e)}: {e.effect.ratio:.3f}x",
     ActionReverted: lambda s, e: f"revert {e.node_id} {_template(s, e)}: {e.reason}",
     ActionRebased: _rebased,

@@ -7,6 +7,8 @@ from operator import attrgetter
 
 from arbor.actors import choosing
 from arbor.actors.orchestrator import Orchestrator
+from arbor.actors.policies import policy_of
+from arbor.actors.policies.base import ranked
 from arbor.core.state import CampaignState
 from arbor.events.base import Event, Recorded
 from arbor.events.campaign import CampaignStarted
@@ -124,7 +126,8 @@ def _ranking(prefix: Sequence[Recorded], settings: Settings) -> tuple[Ranked, ..
     for recorded in prefix:
         orchestrator.apply(recorded)
     state = orchestrator.state
-    before = {action.action_id: rank for rank, action in enumerate(choosing.ranked(state), 1)}
+    in_order = ranked(policy_of(state), state)
+    before = {action.action_id: rank for rank, action in enumerate(in_order, 1)}
     actions = state.tree.actions
     if state.started is not None:
         state.started = state.started.model_copy(update={"settings": settings})

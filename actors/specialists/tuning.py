@@ -12,15 +12,12 @@ class TuningCraft:
 
     skills: tuple[str, ...] = ("serve.yaml", "black-box search")
 
-    def __init__(self, engine_name: str = "tpe") -> None:
-        self._engine_name = engine_name
-
     def plan(self, task: Task) -> tuple[str, ...]:
         """Return what will be done."""
         keys = ", ".join(p.key for p in task.template.space)
         num = task.state.settings.search.tuning_trials
         return (
-            f"search {keys} with {self._engine_name}, at most {num} screening trials",
+            f"search {keys} with {_engine_name(task)}, at most {num} screening trials",
             "propose the commit of the best point",
         )
 
@@ -42,7 +39,9 @@ class TuningCraft:
         if points := every_point(space, num_trials):
             first = tuple(dict.fromkeys((*first, *points)))
             num_trials = len(points)
-        engine = create_engine(self._engine_name, space, task.state.settings.seed, first)
+        engine = create_engine(
+            _engine_name(task), space, task.state.settings.seed, first, budget=num_trials
+        )
         done = task.state.trials.get(task.dispatch.node_id, [])
         last_error: ServerFailedError | None = None
         for number in range(1, num_trials + 1):
@@ -72,9 +71,14 @@ class TuningCraft:
             sample = task.screen(edits)
         except ServerFailedError as error:
             engine.tell(point, None)
-            task.record_trial(number, edits, self._engine_name, None, error.message)
+            task.record_trial(number, edits, _engine_name(task), None, error.message)
             return error
         value = sample.throughput_tok_s if sample.num_failed == 0 else None
         engine.tell(point, value)
-        task.record_trial(number, edits, self._engine_name, sample)
+        task.record_trial(number, edits, _engine_name(task), sample)
         return None
+
+
+def _engine_name(task: Task) -> str:
+    """Return the engine that the Orchestrator chose for the action."""
+    return task.state.routes[task.dispatch.action_id or ""].engine

@@ -76,7 +76,7 @@ def _voices(state: CampaignState, node: Node) -> str:
         said.append("proposed by a human")
     if action.parts:
         verb = "rebuilt from" if action.source == "rebuild" else "together"
-        said.append(f"{verb} " + ", ".join(part.node_id for part in action.parts))
+        said.append(f"{verb} " + ", ".join(part.node_id or part.template_id for part in action.parts))
     if (approver := state.constraints.approved.get(action.action_id)) is not None:
         said.append(f"approved by {one_line(approver, 40)}")
     vetoes = state.constraints.vetoed.get(action.action_id, ())

@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable
 from typing import Literal
 
+from arbor.core.interactions import Interactions, implied_speedup, learn, touched_share
 from arbor.core.tree import Status, Tree
 from arbor.events.settings import SearchSettings
 from arbor.events.types import ActionTemplate, ScoreTerms
@@ -58,35 +59,25 @@ def _posterior(prior: float, weight: float, num_failures: int, num_tries: int) -
     return (prior * weight + num_failures) / (weight + num_tries)
 
 
-def implied_speedup(ratio: float, share_ratio: float) -> float:
-    """Return the speed-up of a share of the time that explains an end-to-end ratio.
+def _speedup(tree: Tree, template: ActionTemplate, learned: Interactions | None = None) -> float:
+    """Return the template's speed-up, shrunk towards what its earlier tries measured.
 
-    The inverse of ``expected_gain``, kept within 0.5 .. 20 where noise would exceed the share.
+    What was measured on another stack is corrected by what the keeps since are known to change.
     """
-    removed = (1.0 - 1.0 / ratio) / max(share_ratio, 1e-3)
-    return 1.0 / (1.0 - max(-1.0, min(0.95, removed)))
-
-
-def _share(tree: Tree, node_id: str, template: ActionTemplate) -> float:
-    """Return the touched share of the time at a node; all of it while no profile is known."""
-    profile = tree.profile_at(node_id)
-    return profile.share_of(template.category) if profile is not None else 1.0
-
-
-def _speedup(tree: Tree, template: ActionTemplate) -> float:
-    """Return the template's speed-up, shrunk towards what its earlier tries measured."""
     log_sum = SPEEDUP_PRIOR_WEIGHT * math.log(template.prior_speedup_ratio)
     weight = SPEEDUP_PRIOR_WEIGHT
     for action in tree.history(template.template_id):
         if action.node_id is None or action.outcome not in _TRIED:
             continue
         node = tree.node(action.node_id)
-        share = _share(tree, node.parent_id or tree.current_id, template)
+        share = touched_share(tree, node.parent_id or tree.current_id, template)
         # A crash or a failed gate says that nothing was gained there; what a keep of this path
         # gained is taken, and no promise for another search of the same numbers.
         is_taken = tree.is_on_path(action.node_id, tree.current_id)
         if node.effect is not None and not is_taken:
             log_sum += math.log(implied_speedup(node.effect.ratio, share))
+            if learned is not None:
+                log_sum += learned.since(tree, node.parent_id or tree.current_id, template)
         weight += 1.0
     return max(1.0 + 1e-6, math.exp(log_sum / weight))
 
@@ -103,7 +94,7 @@ def _unlocked_gain(tree: Tree, template: ActionTemplate) -> float:
         )
         is_fresh = all(a.node_id is None for a in tree.history(other.template_id))
         if becomes_possible and not is_possible and is_fresh:
-            share = _share(tree, tree.current_id, other)
+            share = touched_share(tree, tree.current_id, other)
             gains.append(expected_gain(share, other.prior_speedup_ratio))
     return UNLOCK_DISCOUNT * max(gains)
 
@@ -133,10 +124,11 @@ def score_terms(
         a.outcome is Status.REVERTED and "accuracy" in tree.node(a.node_id or "").reason
         for a in same
     )
-    share = _share(tree, tree.current_id, template)
+    share = touched_share(tree, tree.current_id, template)
     gained = math.log(max(1.0, tree.gain_ratio(tree.current_id)))
     gap = 1.0 - gained / math.log(settings.goal_ratio)
-    speedup = _speedup(tree, template)
+    learned = learn(tree) if settings.learn_interactions else None
+    speedup = _speedup(tree, template, learned)
     ratio = 1.0 / (1.0 - min(0.9, expected_gain(share, speedup)))
     return ScoreTerms(
         share_ratio=share,

@@ -15,7 +15,14 @@ from arbor.core.tree import Status, Tree
 from arbor.core.workers import Workers
 from arbor.events.base import Recorded
 from arbor.events.campaign import CampaignEnded, CampaignPaused, CampaignResumed, CampaignStarted
-from arbor.events.choice import ActionDispatched, ActionProposed, ActionScored, ActionWithdrawn
+from arbor.events.choice import (
+    ActionDispatched,
+    ActionProposed,
+    ActionScored,
+    ActionWithdrawn,
+    FrontierMoved,
+    RouteDecided,
+)
 from arbor.events.evidence import (
     BenchmarkMeasured,
     NoiseCalibrated,
@@ -36,6 +43,7 @@ _CHANGES_SCORES = (
     ProfileTaken,
     NoiseCalibrated,
     ActionKept,
+    FrontierMoved,
     ActionReverted,
     RootCauseFound,
     ActionWithdrawn,
@@ -113,6 +121,8 @@ class CampaignState:
     """Node to the number of attempts that specialists began at it."""
     trials: dict[str, list[TrialMeasured]] = field(default_factory=dict)
     """Node to its screening trials, in order."""
+    routes: dict[str, RouteDecided] = field(default_factory=dict)
+    """Action to the latest choice of an engine for its numbers."""
 
     def apply(self, recorded: Recorded) -> None:
         """Fold one event; one that was folded already changes nothing."""
@@ -330,6 +340,10 @@ def _tried(state: CampaignState, event: TrialMeasured, _recorded: Recorded) -> N
     state.trials.setdefault(state._node_of(event.action_id), []).append(event)
 
 
+def _routed(state: CampaignState, event: RouteDecided, _recorded: Recorded) -> None:
+    state.routes[event.action_id or ""] = event
+
+
 def _concluded(
     state: CampaignState, event: ActionKept | ActionReverted | Crashed, recorded: Recorded
 ) -> None:
@@ -375,6 +389,7 @@ _HANDLERS: Dispatcher[CampaignState] = Dispatcher(
         BenchmarkMeasured: _benchmarked,
         ActionScored: _scored,
         ActionDispatched: _dispatched,
+        RouteDecided: _routed,
         AttemptStarted: _attempted,
         TrialMeasured: _tried,
         ActionKept: _concluded,

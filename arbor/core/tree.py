@@ -12,6 +12,7 @@ from arbor.events.choice import (
     ActionProposed,
     ActionScored,
     ActionWithdrawn,
+    FrontierMoved,
     Source,
 )
 from arbor.events.evidence import AccuracyMeasured, BenchmarkMeasured, ProfileTaken
@@ -113,6 +114,8 @@ class Tree:
     current_id: str = ROOT_ID
     """Deepest kept node of the path in force."""
     num_rebases: int = 0
+    num_moves: dict[str, int] = field(default_factory=dict)
+    """Node to how often the frontier was moved to it."""
 
     def apply(self, recorded: Recorded) -> None:
         """Fold one event."""
@@ -317,6 +320,13 @@ def _kept(tree: Tree, event: ActionKept, _: Recorded) -> None:
     tree.current_id = event.node_id
 
 
+def _moved(tree: Tree, event: FrontierMoved, _: Recorded) -> None:
+    tree.num_moves[event.node_id] = tree.num_moves.get(event.node_id, 0) + 1
+    # A keep may have been revoked since it was decided; the log refuses that, a fold must not fail.
+    if tree.nodes[event.node_id].status is Status.KEPT:
+        tree.current_id = event.node_id
+
+
 def _reverted(tree: Tree, event: ActionReverted, _: Recorded) -> None:
     tree._finish(event.action_id, Status.REVERTED, event.reason)
 
@@ -380,6 +390,7 @@ _HANDLERS: Dispatcher[Tree] = Dispatcher(
         AccuracyMeasured: _accuracy,
         BenchmarkMeasured: _benchmarked,
         ActionKept: _kept,
+        FrontierMoved: _moved,
         ActionReverted: _reverted,
         Crashed: _crashed,
         ActionWithdrawn: _withdrawn,

@@ -89,6 +89,8 @@ def _problem(event: Event, state: CampaignState) -> str | None:
             if vetoed:
                 return f"the campaign ended with {', '.join(vetoed)} kept against a veto"
             return _off_path(state, event.node_id)
+        case ActionProposed() if event.source == "stack":
+            return _stack_problem(event, state)
         case ActionProposed() if event.source == "bundle":
             return _bundle_problem(event, state)
         case ActionProposed() if event.source == "rebuild" or event.parts:
@@ -136,6 +138,19 @@ def _bundle_problem(event: ActionProposed, state: CampaignState) -> str | None:
             return f"{name} holds {part.action_id}, which was not tried and reverted"
         if action.node_id != part.node_id or state.tree.node(part.node_id).edits != part.edits:
             return f"{name} holds other edits than {part.action_id} had"
+    return _parts_problem(name, event, event.template, state)
+
+
+def _stack_problem(event: ActionProposed, state: CampaignState) -> str | None:
+    name = f"the stack {event.action_id}"
+    if len(event.parts) < 2 or event.template is None:
+        return f"{name} does not say what it is made of"
+    for part in event.parts:
+        action = state.tree.actions.get(part.action_id)
+        if action is None or not action.is_candidate:
+            return f"{name} holds {part.action_id}, which does not wait to be tried"
+        if state.tree.templates[action.template_id].edits != part.edits:
+            return f"{name} holds other edits than {part.action_id} would make"
     return _parts_problem(name, event, event.template, state)
 
 
