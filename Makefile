@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 BUDGET ?= 5m
 VLLM_BUDGET ?= 20m
 
-.PHONY: demo vllm demo-vllm test test-vllm check format bench bench-engine bench-trust bench-engine-trust bench-rca bench-best bench-replay bench-log bench-kernels chaos clean
+.PHONY: demo vllm demo-vllm test test-vllm check format bench bench-engine bench-trust bench-engine-trust bench-rca bench-best bench-search bench-replay bench-log bench-kernels chaos clean
 
 # An installed torch (a ROCm or CUDA container) is seen and kept.
 $(VENV)/.made:
@@ -78,6 +78,9 @@ bench-replay: $(VENV)/.dev  ## a log of a million events as SQL tables, and one 
 bench-log: $(VENV)/.dev  ## the event log beside the disk's floor, SQLite, eventsourcing and Delta Lake
 	$(PIP) -e '.[bench]'
 	$(BIN)/python benchmarks/log.py
+
+bench-search: $(VENV)/.dev  ## starts to 95 % of the best known stack: the tree, TPE, NGOpt, CMA-ES, greedy
+	$(BIN)/python benchmarks/search.py
 
 chaos: $(VENV)/.dev  ## 500 SIGKILLs, paused writers, torn files, flipped bits, full disks
 	$(BIN)/python benchmarks/chaos.py

@@ -94,11 +94,8 @@ def _candidate(
         if carrier.outcome is not Status.KEPT:
             return None
         status = Status.KEPT
-    if status in {Status.WITHDRAWN, Status.REVOKED, Status.VETOED}:
-        # Nothing was learned about the idea itself, and what stood in its way is gone.
-        return f"earlier {status}: {state.tree.node(last.node_id or '').reason}", last.action_id
-    if status is Status.KEPT and _is_elsewhere(state, last):
-        return "kept on another branch", last.action_id
+    if (reason := _unsettled(state, last, status)) is not None:
+        return reason, last.action_id
     if status is Status.KEPT and not template.space:
         return None
     revivals = sum(a.revives is not None for a in dispatched)
@@ -108,12 +105,25 @@ def _candidate(
     return None if reason is None else (reason, last.action_id)
 
 
-def _is_elsewhere(state: CampaignState, kept: Action) -> bool:
-    """Return whether the keep of an action does not lie on the path in force."""
-    node = state.tree.node(kept.node_id or "")
-    return node.status is Status.KEPT and not state.tree.is_on_path(
-        node.node_id, state.tree.current_id
+def _unsettled(state: CampaignState, last: Action, status: Status) -> str | None:
+    """Return why nothing was learned about an action that would speak against it here, or None."""
+    tree = state.tree
+    if status in {Status.WITHDRAWN, Status.REVOKED, Status.VETOED}:
+        # Nothing was learned about the idea itself, and what stood in its way is gone.
+        return f"earlier {status}: {tree.node(last.node_id or '').reason}"
+    if status is not Status.KEPT or tree.is_on_path(last.node_id or "", tree.current_id):
+        return None
+    # Where a branch begins, what that branch has is no news; on a new branch it is.
+    is_leaf = all(
+        node.parent_id != tree.current_id or node.status is not Status.KEPT
+        for node in tree.nodes.values()
     )
+    return "kept on another branch" if is_leaf and not _was_part(state, last) else None
+
+
+def _was_part(state: CampaignState, action: Action) -> bool:
+    """Return whether an action counts as kept only as a part of another."""
+    return state.tree.node(action.node_id or "").status is not Status.KEPT
 
 
 def is_open(state: CampaignState, template: ActionTemplate) -> bool:

@@ -27,9 +27,7 @@ def route(state: CampaignState, action_id: str, template: ActionTemplate) -> Rou
             layer=template.layer,
             language=template.language,
         )
-    choice = choose(
-        search.router_arms, ADVISED, probes(state, template), plays(state, template)
-    )
+    choice = choose(search.router_arms, ADVISED, probes(state, template), plays(state, template))
     return RouteDecided(
         action_id=action_id,
         engine=choice.engine,

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from arbor.actors.policies.backtracking import Backtracking
-from arbor.actors.policies.base import Policy
 from arbor.actors.policies.bandit import Puct, Uct
+from arbor.actors.policies.base import Policy
 from arbor.actors.policies.depth_first import DepthFirst
 from arbor.actors.policies.greedy import Greedy
 from arbor.actors.policies.single_agent import SingleAgent

@@ -20,17 +20,21 @@ class Backtracking(OnePath):
 
     def move(self, state: CampaignState) -> FrontierMoved | None:
         """Return the move to the best ancestor, or None when none promises enough more."""
+        if not may_move(state):
+            return None
         tree = state.tree
         here = bound(state, tree.current_id)
+        home = best_kept(state)
+        if not tree.is_on_path(home, tree.current_id) and bound(state, home) >= here:
+            return move_to(state, home, "this branch promises no more than the best stack")
         promises = {
-            node.node_id: bound(state, node.node_id)
-            for node in tree.path(tree.current_id)[:-1]
-            if may_move(state, node.node_id)
+            node.node_id: bound(state, node.node_id) for node in tree.path(tree.current_id)[:-1]
         }
         best = max(promises, key=lambda node_id: promises[node_id], default=None)
         if best is None or promises[best] < here + MIN_ADVANTAGE:
             return None
-        reason = f"up to {math.exp(promises[best]):.2f}x from there, {math.exp(here):.2f}x from here"
+        there = math.exp(promises[best])
+        reason = f"up to {there:.2f}x from there, {math.exp(here):.2f}x from here"
         return move_to(state, best, reason)
 
     def home(self, state: CampaignState) -> str:

@@ -7,6 +7,7 @@ nodes can always have further children.
 
 import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from dataclasses import dataclass
 
 from arbor.actors.policies.base import OnePath
@@ -39,63 +40,72 @@ class Arm:
 class _Bandit(OnePath, ABC):
     def move(self, state: CampaignState) -> FrontierMoved | None:
         """Return the move to the chosen node, or None when it is the frontier."""
-        chosen = self._descend(state, ROOT_ID)
-        if chosen == state.tree.current_id or not may_move(state, chosen):
+        if not may_move(state):
             return None
-        return move_to(state, chosen, "its tries and gains give it the highest bound")
+        chosen = self._descend(_Below(state))
+        if chosen in {None, state.tree.current_id}:
+            return None
+        return move_to(state, chosen or "", "its tries and gains give it the highest bound")
 
     def home(self, state: CampaignState) -> str:
         """Return the kept node of the largest gain."""
         return best_kept(state)
 
-    def _descend(self, state: CampaignState, node_id: str) -> str:
-        while True:
-            arms = self._arms(state, node_id)
-            if not arms:
-                return state.tree.current_id
+    def _descend(self, below: "_Below") -> str | None:
+        node_id = ROOT_ID
+        while arms := below.arms(node_id):
             total = sum(arm.visits for arm in arms)
             best = max(arms, key=lambda arm: arm.value + self._bonus(arm, total))
             if best.node_id == node_id:
                 return node_id
             node_id = best.node_id
-
-    def _arms(self, state: CampaignState, node_id: str) -> list[Arm]:
-        """Return the kept children, and the node itself while something can be tried there."""
-        tree = state.tree
-        top = max(math.log(tree.gain_ratio(best_kept(state))), 1e-9)
-        tries = [n for n in tree.nodes.values() if n.parent_id is not None]
-        promised: list[tuple[str, float, int, float]] = []
-        open_here = prospects(state, node_id)
-        if open_here and (node_id == tree.current_id or may_move(state, node_id)):
-            own = sum(n.parent_id == node_id for n in tries)
-            value = math.log(tree.gain_ratio(node_id)) / top
-            promised.append((node_id, value, own, max(open_here.values())))
-        for child in kept_nodes(state):
-            if child.parent_id != node_id or not _has_room_below(state, child.node_id):
-                continue
-            below = [n for n in tries if tree.is_on_path(child.node_id, n.node_id)]
-            best = max(math.log(tree.gain_ratio(n.node_id)) for n in below)
-            gained = best - math.log(tree.gain_ratio(node_id))
-            promised.append((child.node_id, best / top, len(below), max(gained, 1e-3)))
-        total = sum(each[3] for each in promised)
-        return [
-            Arm(name, max(0.0, value), visits, promise / total if total else 0.0)
-            for name, value, visits, promise in promised
-        ]
+        return None
 
     @abstractmethod
     def _bonus(self, arm: Arm, num_visits: int) -> float: ...
 
 
-def _has_room_below(state: CampaignState, node_id: str) -> bool:
-    """Return whether something can be tried at a node or at a keep below it."""
-    tree = state.tree
-    return any(
-        tree.is_on_path(node_id, node.node_id)
-        and (node.node_id == tree.current_id or may_move(state, node.node_id))
-        and prospects(state, node.node_id)
-        for node in kept_nodes(state)
-    )
+class _Below:
+    """What lies below every kept node, counted once for a decision."""
+
+    def __init__(self, state: CampaignState) -> None:
+        tree = state.tree
+        self._kept = kept_nodes(state)
+        self._gains = {n.node_id: math.log(tree.gain_ratio(n.node_id)) for n in self._kept}
+        self._top = max(*self._gains.values(), 1e-9)
+        self._promise = {
+            n.node_id: max(prospects(state, n.node_id).values(), default=None) for n in self._kept
+        }
+        self._own = Counter(n.parent_id for n in tree.nodes.values())
+        self._best = dict(self._gains)
+        self._visits = {n.node_id: self._own[n.node_id] for n in self._kept}
+        self._is_open = {name for name, gain in self._promise.items() if gain is not None}
+        # Children come after their parents, so that one pass from the end adds everything up.
+        for node in reversed(self._kept):
+            parent = node.parent_id
+            if parent not in self._best:
+                continue
+            self._best[parent] = max(self._best[parent], self._best[node.node_id])
+            self._visits[parent] += self._visits[node.node_id]
+            if node.node_id in self._is_open:
+                self._is_open.add(parent)
+
+    def arms(self, node_id: str) -> list[Arm]:
+        """Return the open kept children, and the node itself while it can be tried on."""
+        own = self._promise[node_id]
+        promised = []
+        if own is not None:
+            promised.append((node_id, self._gains[node_id], self._own[node_id], own))
+        for child in self._kept:
+            name = child.node_id
+            if child.parent_id == node_id and name in self._is_open:
+                gained = self._best[name] - self._gains[node_id]
+                promised.append((name, self._best[name], 1 + self._visits[name], gained))
+        total = math.fsum(max(each[3], 1e-3) for each in promised)
+        return [
+            Arm(name, max(0.0, best) / self._top, visits, max(gain, 1e-3) / total)
+            for name, best, visits, gain in promised
+        ]
 
 
 class Uct(_Bandit):

@@ -1,4 +1,4 @@
-"""An ablation: the largest expected gain first, without cost, risk, curiosity or second chances."""
+"""An ablation: the largest expected gain first; no cost, no risk, no second chances."""
 
 from arbor.actors import choosing
 from arbor.actors.policies.base import OnePath, Order

@@ -42,7 +42,9 @@ def prospects(state: CampaignState, node_id: str) -> dict[str, float]:
     view = view_from(state, node_id)
     waiting = {a.template_id for a in state.tree.candidates() if not a.parts}
     return {
-        template.template_id: expected_log_gain(view, template)
+        template.template_id: min(
+            expected_log_gain(view, template), _measured(state, template.template_id)
+        )
         for template in view.tree.templates.values()
         if choosing.is_open(view, template)
         or (
@@ -52,6 +54,16 @@ def prospects(state: CampaignState, node_id: str) -> dict[str, float]:
     }
 
 
+def _measured(state: CampaignState, template_id: str) -> float:
+    """Return the log gain as which a template is kept somewhere; infinite where it is not."""
+    gains = [
+        math.log(node.effect.ratio)
+        for node in kept_nodes(state)
+        if node.template_id == template_id and node.effect is not None
+    ]
+    return max(gains, default=math.inf)
+
+
 def bound(state: CampaignState, node_id: str) -> float:
     """Return the optimistic log gain of a node over the baseline.
 
@@ -59,9 +71,11 @@ def bound(state: CampaignState, node_id: str) -> float:
     gain. Of actions that exclude each other the larger one counts.
     """
     tree = state.tree
+    below = set(tree.kept_templates(tree.current_id)) - set(tree.kept_templates(node_id))
     options: list[_Option] = [
         (gain, tree.templates[name], tree.templates[name].edits)
         for name, gain in prospects(state, node_id).items()
+        if name not in below
     ]
     options += [
         (math.log(node.effect.ratio), tree.templates[node.template_id], node.edits)
@@ -103,11 +117,12 @@ def best_kept(state: CampaignState) -> str:
     return best
 
 
-def may_move(state: CampaignState, node_id: str) -> bool:
-    """Return whether a move to a node can be worth it: each earlier one led to a try there."""
-    tree = state.tree
-    num_tries = sum(node.parent_id == node_id for node in tree.nodes.values())
-    return node_id != tree.current_id and tree.num_moves.get(node_id, 0) <= num_tries
+def may_move(state: CampaignState) -> bool:
+    """Return whether the frontier may move: something was tried since it last did.
+
+    So a search that moves without end is impossible.
+    """
+    return len(state.tree.nodes) > state.tree.num_nodes_at_move
 
 
 def move_to(state: CampaignState, node_id: str, reason: str) -> FrontierMoved:

@@ -45,12 +45,14 @@ class Stacked(OnePath):
         return precedence, 0.0 if action.source == "stack" else 1.0, rest, position
 
     def num_parallel(self, state: CampaignState) -> int:
-        """Return 1 while a stack is prepared: beside it its parts would be tried twice."""
-        is_alone = _is_waiting(state) or any(
-            state.tree.actions[node.action_id or ""].source == "stack"
-            for node in state.tree.in_flight()
-        )
-        return 1 if is_alone else super().num_parallel(state)
+        """Return 0 beside a stack at work, whose parts would be tried twice, and 1 before it."""
+        if any(_is_stack(state, node.action_id) for node in state.tree.in_flight()):
+            return 0
+        return 1 if _is_waiting(state) else super().num_parallel(state)
+
+
+def _is_stack(state: CampaignState, action_id: str | None) -> bool:
+    return state.tree.actions[action_id or ""].source == "stack"
 
 
 def _is_waiting(state: CampaignState) -> bool:
@@ -101,6 +103,7 @@ def _parts(state: CampaignState) -> tuple[RebuiltPart, ...]:
         if (
             part is not None
             and len(parts) < limit
+            and limit > 1
             and not keys & taken
             and fits(state, part, config)
         ):

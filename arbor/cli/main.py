@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from arbor import __version__
-from arbor.cli import catalog, control, kernels, log, run
+from arbor.cli import catalog, control, kernels, landscape, log, run
 from arbor.cli.audit import audit
 from arbor.cli.console import say, show_error
 from arbor.cli.diagnose import diagnose
@@ -97,6 +97,7 @@ for command in COMMANDS:
 app.add_typer(catalog.app)
 app.add_typer(log.app)
 app.add_typer(kernels.app)
+app.add_typer(landscape.app)
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ import typer
 from arbor.cli.console import now, people
 from arbor.cli.moments import At, position_of
 from arbor.cli.progress import ProgressView
-from arbor.cli.tree_view import awaiting, summary, tree_view
+from arbor.cli.tree_view import awaiting, interactions, summary, tree_view
 from arbor.core.state import CampaignState
 from arbor.events.errors import InvalidInputError
 from arbor.replay.reading import Recording, open_campaign
@@ -42,6 +42,8 @@ def tree(
     ascii_only = console.options.ascii_only
     console.print(tree_view(state, ascii_only=ascii_only, with_rebased=everything), soft_wrap=True)
     for line in awaiting(state):
+        console.print(line, soft_wrap=True)
+    for line in interactions(state):
         console.print(line, soft_wrap=True)
     console.print(summary(state, last_at or now()), soft_wrap=True)
 

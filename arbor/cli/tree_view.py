@@ -1,5 +1,6 @@
 """The search tree for terminals: one line a node, the path in force in bold."""
 
+import math
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -8,10 +9,14 @@ from rich.tree import Tree as RichTree
 
 from arbor.cli.text import edits, interval, one_line
 from arbor.core.approval import awaits_approval
+from arbor.core.interactions import learn
 from arbor.core.state import CampaignState
 from arbor.core.tree import ROOT_ID, Node, Status
 from arbor.replay.wording import percent
 
+NUM_INTERACTIONS = 5
+MIN_LOG_CHANGE = 0.02
+"""Smaller changes are noise to a reader."""
 STYLES: dict[Status, str] = {
     Status.WORKING: "cyan",
     Status.READY: "cyan",
@@ -76,7 +81,9 @@ def _voices(state: CampaignState, node: Node) -> str:
         said.append("proposed by a human")
     if action.parts:
         verb = "rebuilt from" if action.source == "rebuild" else "together"
-        said.append(f"{verb} " + ", ".join(part.node_id or part.template_id for part in action.parts))
+        said.append(
+            f"{verb} " + ", ".join(part.node_id or part.template_id for part in action.parts)
+        )
     if (approver := state.constraints.approved.get(action.action_id)) is not None:
         said.append(f"approved by {one_line(approver, 40)}")
     vetoes = state.constraints.vetoed.get(action.action_id, ())
@@ -97,6 +104,16 @@ def awaiting(state: CampaignState) -> Iterator[Text]:
         text.append(f"{action.action_id} {one_line(action.template_id, 60)}")
         text.append(f"  {said}", style="magenta")
         yield text
+
+
+def interactions(state: CampaignState) -> Iterator[Text]:
+    """Yield a line for every keep that was seen to change the worth of another action."""
+    for each in learn(state.tree).largest(NUM_INTERACTIONS):
+        if abs(each.log_change) >= MIN_LOG_CHANGE:
+            said = f"~ {one_line(each.kept, 60)} changed {one_line(each.changed, 60)}"
+            times = f"{each.num} time{'s' if each.num > 1 else ''}"
+            change = percent(math.exp(each.log_change))
+            yield Text(f"{said}: {change} of its speed-up, measured {times}", style="dim")
 
 
 def tree_view(

@@ -6,6 +6,7 @@ shift is taken out by that share (Amdahl), so what is left is true interaction. 
 of template and keep are shrunk towards none, since single measurements are noisy.
 """
 
+import itertools
 import math
 from dataclasses import dataclass, field
 
@@ -84,7 +85,7 @@ def learn(tree: Tree) -> Interactions:
         if is_measured and node.template_id in tree.templates and node.has_witness:
             measured.setdefault(node.template_id or "", []).append(node)
     for template_id, nodes in measured.items():
-        for first, second in zip(nodes, nodes[1:], strict=False):
+        for first, second in itertools.pairwise(nodes):
             for kept, change in _compare(tree, tree.templates[template_id], first, second):
                 changes.setdefault((kept, template_id), []).append(change)
     return Interactions(

@@ -114,8 +114,8 @@ class Tree:
     current_id: str = ROOT_ID
     """Deepest kept node of the path in force."""
     num_rebases: int = 0
-    num_moves: dict[str, int] = field(default_factory=dict)
-    """Node to how often the frontier was moved to it."""
+    num_nodes_at_move: int = 0
+    """Nodes that there were when the frontier was last moved; 0: it never was."""
 
     def apply(self, recorded: Recorded) -> None:
         """Fold one event."""
@@ -321,8 +321,8 @@ def _kept(tree: Tree, event: ActionKept, _: Recorded) -> None:
 
 
 def _moved(tree: Tree, event: FrontierMoved, _: Recorded) -> None:
-    tree.num_moves[event.node_id] = tree.num_moves.get(event.node_id, 0) + 1
-    # A keep may have been revoked since it was decided; the log refuses that, a fold must not fail.
+    tree.num_nodes_at_move = len(tree.nodes)
+    # The log refuses a move to what was revoked since; a fold must not fail at it either.
     if tree.nodes[event.node_id].status is Status.KEPT:
         tree.current_id = event.node_id
 

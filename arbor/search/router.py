@@ -222,9 +222,7 @@ def _rated(arms: Sequence[str], plays: Sequence[Play]) -> tuple[ArmReading, ...]
         mean = math.fsum(values) / len(values)
         bonus = CURIOSITY * scale * math.sqrt(2.0 * math.log(len(recent)) / len(values))
         found.append(
-            ArmReading(
-                engine=arm, num_plays=len(values), gain_per_cost=mean, bound=mean + bonus
-            )
+            ArmReading(engine=arm, num_plays=len(values), gain_per_cost=mean, bound=mean + bonus)
         )
     return tuple(found)
 

@@ -44,6 +44,10 @@ def _switch_action(
             Requirement(key=switches[name].key, any_of=(switches[name].value,))
             for name in switch.needs
         ),
+        conflicts=tuple(
+            Requirement(key=switches[name].key, any_of=(switches[name].value,))
+            for name in switch.excludes
+        ),
         unlocked_by=switch.unlocked_by,
         prior_speedup_ratio=prior,
         prior_accuracy_risk_ratio=0.02 if is_exact else 0.15,

@@ -8,6 +8,7 @@ from pydantic import Field
 from arbor.events.types import CategoryShare, Layer, Value
 from arbor.targets.landscape_surface import (
     EVERY_CATEGORY,
+    Cliff,
     Crash,
     Interaction,
     Number,
@@ -32,6 +33,8 @@ class RandomShape(Value):
     lossy_ratio: float = Field(default=0.1, ge=0, le=0.5)
     """Share of the switches that cost accuracy; every third of them too much."""
     num_crashes: int = Field(default=2, ge=0)
+    num_cliffs: int = Field(default=0, ge=0)
+    """Pairs of exact switches that spoil accuracy together."""
     mean_log_gain: float = Field(default=0.25, gt=0)
 
 
@@ -63,6 +66,8 @@ def random_surface(shape: RandomShape) -> Surface:
         numbers=tuple(_random_number(i, stream) for i in range(shape.num_numbers)),
         interactions=tuple(_random_interactions(switches, names, shape, stream)),
         crashes=tuple(_random_crashes(switches, shape, stream)),
+        # drawn last, so that shapes without cliffs are what they were before there were any
+        cliffs=tuple(_random_cliffs(switches, shape, stream)),
     )
 
 
@@ -146,6 +151,16 @@ def _random_crashes(
             )
         )
     return crashes
+
+
+def _random_cliffs(
+    switches: list[Switch], shape: RandomShape, stream: random.Random
+) -> list[Cliff]:
+    exact = [switch.name for switch in switches if switch.kl == 0.0 and not switch.is_dead]
+    if len(exact) < 2:
+        return []
+    pairs = [tuple(stream.sample(exact, 2)) for _ in range(shape.num_cliffs)]
+    return [Cliff(all_of=pair, kl=0.05) for pair in pairs]
 
 
 def default_surface() -> Surface:

@@ -39,6 +39,8 @@ class Switch(Value):
     """Switches of which one must be on before ``log_gain`` counts; empty means always."""
     needs: tuple[str, ...] = ()
     """Switches without which the server refuses to start; the catalog tells."""
+    excludes: tuple[str, ...] = ()
+    """Switches beside which the server refuses to start; the catalog tells."""
     kl: float = Field(default=0.0, ge=0)
     """Mean KL divergence that it adds, in nats."""
     claims_exact: bool | None = None
@@ -85,6 +87,17 @@ class Interaction(Value):
     category: str = EVERY_CATEGORY
 
 
+class Cliff(Value):
+    """A combination whose answers are off, though each part alone is harmless."""
+
+    all_of: tuple[str, ...] = ()
+    """Switches that are all on."""
+    above: dict[str, float] = Field(default_factory=dict)
+    """Numbers, by name, that exceed a limit."""
+    kl: float = Field(gt=0)
+    """Mean KL divergence that the combination adds, in nats."""
+
+
 class Crash(Value):
     """A combination that ends the server."""
 
@@ -110,6 +123,7 @@ class Surface(Value):
     numbers: tuple[Number, ...] = ()
     interactions: tuple[Interaction, ...] = ()
     crashes: tuple[Crash, ...] = ()
+    cliffs: tuple[Cliff, ...] = ()
 
     @model_validator(mode="after")
     def _names_exist(self) -> Self:
@@ -123,11 +137,14 @@ class Surface(Value):
             raise ValueError("keys of switches and numbers must differ from each other")
         named = {name for pair in self.interactions for name in (pair.first, pair.second)}
         named |= {name for crash in self.crashes for name in (*crash.all_of, *crash.none_of)}
-        named |= {name for switch in self.switches for name in switch.needs}
+        named |= {name for switch in self.switches for name in (*switch.needs, *switch.excludes)}
+        named |= {name for cliff in self.cliffs for name in cliff.all_of}
         named |= {name for option in options for name in option.unlocked_by}
         if unknown := sorted(named - set(switches)):
             raise ValueError(f"unknown switches: {', '.join(unknown)}")
-        if unknown := sorted({n for crash in self.crashes for n in crash.above} - set(numbers)):
+        bounded: tuple[Crash | Cliff, ...] = (*self.crashes, *self.cliffs)
+        limited = {name for each in bounded for name in each.above}
+        if unknown := sorted(limited - set(numbers)):
             raise ValueError(f"unknown numbers: {', '.join(unknown)}")
         categories = {share.category for share in self.categories} | {EVERY_CATEGORY}
         touched = {option.category for option in options}
@@ -192,7 +209,16 @@ class Surface(Value):
     def kl(self, config: Mapping[str, Scalar]) -> float:
         """Return the mean KL divergence of a configuration from the baseline, in nats."""
         on = self.names_on(config)
-        return math.fsum(switch.kl for switch in self.switches if switch.name in on)
+        total = math.fsum(switch.kl for switch in self.switches if switch.name in on)
+        if not self.cliffs:
+            return total
+        values = {n.name: float(config.get(n.key, n.baseline)) for n in self.numbers}
+        return total + math.fsum(
+            cliff.kl
+            for cliff in self.cliffs
+            if on.issuperset(cliff.all_of)
+            and all(values[name] > limit for name, limit in cliff.above.items())
+        )
 
     def crash(self, config: Mapping[str, Scalar]) -> Crash | None:
         """Return the first crash that a configuration meets, in any phase."""
@@ -201,6 +227,9 @@ class Surface(Value):
             if switch.name in on and not on.issuperset(switch.needs):
                 missing = ", ".join(sorted(set(switch.needs) - on))
                 text = f"{switch.key}={switch.value} needs {missing}"
+                return Crash(message=text, exit_code=2, log=(f"error: {text}",))
+            if switch.name in on and (beside := sorted(on & set(switch.excludes))):
+                text = f"{switch.key}={switch.value} does not go with {', '.join(beside)}"
                 return Crash(message=text, exit_code=2, log=(f"error: {text}",))
         values: dict[str, float] = {}
         for number in self.numbers:

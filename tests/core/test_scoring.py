@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arbor.core.interactions import implied_speedup
 from arbor.core.scoring import (
     MIN_GAP_RATIO,
     expected_gain,
-    implied_speedup,
     score,
     score_terms,
 )

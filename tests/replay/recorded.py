@@ -79,6 +79,7 @@ def record(
     *,
     name: str = "demo",
     score: str = "risk_averse",
+    policy: str = "depth_first",
     wall_s: float = 320.0,
     is_killed: bool = True,
     compact_after: int = 10_000,
@@ -91,7 +92,9 @@ def record(
         # As recorded it never sleeps, so that whoever takes the campaign up need not wait.
         target_config=declared().model_dump(mode="json"),
         budget=CampaignBudget(wall=wall_s),
-        search=SearchSettings.model_validate({"score": score, "tuning_trials": 3}),
+        search=SearchSettings.model_validate(
+            {"score": score, "policy": policy, "tuning_trials": 3}
+        ),
         measure=MeasureSettings(max_pairs=8),
     )
     Recorder(directory, campaign, compact_after).run(is_killed=is_killed)

@@ -53,6 +53,13 @@ def test_other_score_form_and_compacted_log(tmp_path: Path) -> None:
     assert audit(path).is_sound
 
 
+@pytest.mark.parametrize("policy", ["backtracking", "puct", "stacked", "single_agent"])
+def test_campaigns_under_other_policies(policy: str, tmp_path: Path) -> None:
+    path = record(tmp_path / "c", policy=policy, wall_s=200, is_killed=True)
+    report = audit(path)
+    assert [rule.problems for rule in report.rules] == [()] * len(report.rules)
+
+
 def _whole_batches(history: Events, cut: int) -> int:
     """Return the first cut from here on that splits no decision: a batch lands all or nothing."""
 
