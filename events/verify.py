@@ -148,7 +148,7 @@ class _Verification:
     def _check_empty(self) -> None:
         """Check the files that only give raw readers their columns."""
         for path in (self._layout.tail_path(0), self._layout.segment_path(0, 0)):
-            if not path.is_file():
+            if path.name not in names_in(path.parent):
                 self._report(path, 0, "is missing: raw readers need its columns")
 
     def _paths(self) -> list[Path]:
