@@ -11,8 +11,8 @@ from arbor.core.patches import moved_file
 from arbor.core.tree import Status
 from arbor.events.types import Edit, Layer
 
-MIN_SCREENING_RATIO = 0.9
-"""A draft that a short, noisy window sees slower than this is not worth a measurement."""
+MIN_SCREENING_RATIO = 0.6
+"""Below this even a short window beside other work means a loss; the rest is for the bench."""
 _SOFT_SKILLS = ("coordination", "plan", "advise", "diagnose", "code", "summarise")
 
 

@@ -31,6 +31,7 @@ from arbor.events.types import Layer
 from arbor.events.work import FeedbackCollected, PatchRefused
 from arbor.replay.audit import audit
 from arbor.targets.engine.config import EngineTargetConfig
+from arbor.targets.engine.model_cache import SyntheticModel
 from arbor.targets.engine.server.overlay import editable_sources
 from arbor.targets.hardware import probe_hardware
 from arbor.targets.workspace import Workspace
@@ -49,11 +50,15 @@ _SELECT = """        scaled = row / parameters.temperature
         else:
             ordered, order = torch.sort(scaled, descending=True)
 """
-_SCALE = "key.transpose(1, 2) * query.shape[2] ** -0.5"
+_NORM = "return weight * (exact * scale).to(rows.dtype)"
 _CONTEXT = """        key, value = self._cache.context(layer, part)
         group"""
+WIDE = SyntheticModel(
+    vocab_size=65_536, width=64, num_layers=2, ffn_width=176, max_positions=512
+)
+"""A small model with a large vocabulary, so that sampling takes most of the time."""
 FAST = "Select the largest logits instead of sorting all"
-WRONG = "A constant scale of the scores"
+WRONG = "A smaller scale of the norm"
 CRASH = "Ask the cache for a contiguous context"
 CHEAT = "Start the clock later"
 WINDOW = "arbor/targets/engine/window.py"
@@ -72,13 +77,13 @@ def _patch(name: str, old: str, new: str) -> str:
 
 DIFFS = {
     FAST: _patch("sampler.py", _SORT, _SELECT),
-    WRONG: _patch("attention.py", _SCALE, "key.transpose(1, 2) * 0.02"),
+    WRONG: _patch("elementwise.py", _NORM, f"{_NORM} * 0.25"),
     CRASH: _patch("attention.py", _CONTEXT, _CONTEXT.replace("part)", "part, True)")),
     CHEAT: f"--- a/{WINDOW}\n+++ b/{WINDOW}\n@@ -1 +1 @@\n-begin = now()\n+begin = now() + 1\n",
 }
 _FILES = {
     FAST: "overlay/sampler.py",
-    WRONG: "overlay/attention.py",
+    WRONG: "overlay/elementwise.py",
     CRASH: "overlay/attention.py",
     CHEAT: "overlay/scheduler.py",
 }
@@ -126,7 +131,7 @@ class Patched:
 @pytest.fixture(scope="module")
 def patched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Patched]:
     directory = tmp_path_factory.mktemp("patched")
-    target = EngineWithoutCatalog(EngineTargetConfig())
+    target = EngineWithoutCatalog(EngineTargetConfig(synthetic=WIDE))
     model = ScriptedModel(_script)
 
     def create_model(_journal: Journal) -> Model:
@@ -141,7 +146,7 @@ def patched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Patched]:
     )
     campaign = Campaign.model_validate(
         {
-            "budget": {"wall": "6m"},
+            "budget": {"wall": "15m"},
             "search": {"parallel": 1},
             "measure": {"soak_s": 0},
             "patches": {"rounds": 1},
