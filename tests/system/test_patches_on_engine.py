@@ -53,9 +53,7 @@ _SELECT = """        scaled = row / parameters.temperature
 _NORM = "return weight * (exact * scale).to(rows.dtype)"
 _CONTEXT = """        key, value = self._cache.context(layer, part)
         group"""
-WIDE = SyntheticModel(
-    vocab_size=65_536, width=64, num_layers=2, ffn_width=176, max_positions=512
-)
+WIDE = SyntheticModel(vocab_size=65_536, width=64, num_layers=2, ffn_width=176, max_positions=512)
 """A small model with a large vocabulary, so that sampling takes most of the time."""
 FAST = "Select the largest logits instead of sorting all"
 WRONG = "A smaller scale of the norm"
