@@ -12,7 +12,7 @@ from arbor.events.campaign import (
 from arbor.events.choice import ActionProposed, ActionWithdrawn, IdeasCollected
 from arbor.events.judgement import OpinionRecorded
 from arbor.events.knowledge import KnowledgeImported, StackImported
-from arbor.events.life import HealthReported, IncarnationStarted
+from arbor.events.life import HealthReported, IncarnationStarted, LeaseReleased
 from arbor.events.limits import ActionApproved
 from arbor.events.outcome import Crashed
 from arbor.events.work import AttemptStarted, SpecialistRetired
@@ -165,6 +165,8 @@ UNDECIDED = (
     KnowledgeImported,
     StackImported,
     HealthReported,
+    # The driver gives up what the bench of a lost node held.
+    LeaseReleased,
     SpecialistRetired,
     Crashed,
 )
