@@ -1,10 +1,11 @@
 """The arms of a comparison: servers that stay up between measurements, and their windows."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import NamedTuple
 
+from arbor.actors.pairs import Play, one_by_one
 from arbor.actors.place import Place
 from arbor.events.types import Load, Objective, WindowSample
 from arbor.targets.base import (
@@ -124,6 +125,57 @@ class Arms:
         """
         is_possible = self._limit > 1 and isinstance(self._place.target, TurnsTarget)
         return is_possible and objective.metric not in {"hypervolume", "tokens_per_joule"}
+
+    def play(
+        self,
+        candidate: ArmSeeds,
+        incumbent: ArmSeeds,
+        num_requests: int,
+        *,
+        loads: Sequence[Load],
+        objective: Objective,
+        slice_s: float,
+        on_incumbent: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> Play:
+        """Return how both arms of a pair are played: in turns where that can be.
+
+        Args:
+            candidate: its windows.
+            incumbent: its windows.
+            num_requests: requests of a window.
+            loads: what is played; several are a sweep.
+            objective: what a window is worth.
+            slice_s: the shorter turn; 0 for whole windows, one arm after the other.
+            on_incumbent: stands around all that the incumbent's server does.
+        """
+
+        def own() -> list[WindowSample]:
+            return self.windows(*candidate, num_requests, loads)
+
+        def other() -> list[WindowSample]:
+            with on_incumbent():
+                return self.windows(*incumbent, num_requests, loads)
+
+        def together(
+            is_candidate_first: bool,
+        ) -> tuple[list[WindowSample], list[WindowSample]]:
+            self.get(candidate.commit, candidate.slot)
+            with on_incumbent():
+                self.get(incumbent.commit, incumbent.slot)
+            ours, theirs = self.in_turns(
+                candidate,
+                incumbent,
+                num_requests,
+                slice_s,
+                is_candidate_first=is_candidate_first,
+                load=loads[0],
+            )
+            with on_incumbent():
+                played = theirs.result()
+            return ours.result(), played
+
+        is_in_turns = slice_s > 0 and self.can_take_turns(objective)
+        return together if is_in_turns else one_by_one(own, other)
 
     def in_turns(
         self,

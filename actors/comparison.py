@@ -6,14 +6,13 @@ from arbor.actors.pairs import (
     SEED_STRIDE,
     WINDOW_SEED_STRIDE,
     loads_of,
-    one_by_one,
     planned,
     play_pair,
 )
 from arbor.core.measure.interval import Series, series_effect
 from arbor.core.measure.sequential import Stop, decide
 from arbor.events.evidence import PairMeasured
-from arbor.events.types import Guard, GuardEffect, SeriesPlan, WindowSample
+from arbor.events.types import Guard, GuardEffect, SeriesPlan
 from arbor.targets.base import STANDARD_LOAD, ServerFailedError
 
 MIN_VALID_PAIRS = 2
@@ -38,37 +37,20 @@ class Comparison(Attempt):
 
         own_seeds = [seed + WINDOW_SEED_STRIDE * repeat for repeat in range(num_windows)]
 
-        def candidate() -> list[WindowSample]:
-            return self._arms.windows(self._commit, "a", own_seeds, num_requests, loads)
-
-        def incumbent() -> list[WindowSample]:
-            with self._on_incumbent():
-                return self._arms.windows(self._incumbent, slot, [seed], num_requests, loads)
-
-        def in_turns(
-            is_candidate_first: bool,
-        ) -> tuple[list[WindowSample], list[WindowSample]]:
-            self._arms.get(self._commit)
-            with self._on_incumbent():
-                self._arms.get(self._incumbent, slot)
-            ours, theirs = self._arms.in_turns(
-                ArmSeeds(self._commit, "a", own_seeds),
-                ArmSeeds(self._incumbent, slot, [seed]),
-                num_requests,
-                self._settings.slice_s,
-                is_candidate_first=is_candidate_first,
-                load=loads[0],
-            )
-            with self._on_incumbent():
-                played = theirs.result()
-            return ours.result(), played
-
-        is_in_turns = self._settings.slice_s > 0 and self._arms.can_take_turns(objective)
+        play = self._arms.play(
+            ArmSeeds(self._commit, "a", own_seeds),
+            ArmSeeds(self._incumbent, slot, [seed]),
+            num_requests,
+            loads=loads,
+            objective=objective,
+            slice_s=self._settings.slice_s,
+            on_incumbent=self._on_incumbent,
+        )
         started = self._journal.state.started
         played = play_pair(
             number,
             start,
-            in_turns if is_in_turns else one_by_one(candidate, incumbent),
+            play,
             objective=objective,
             num_devices=started.hardware.num_devices if started is not None else 1,
             max_foreign_cpu_difference=self._settings.max_foreign_cpu_difference,

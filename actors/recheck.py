@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import exp
 
 from arbor.actors.arms import Arms, ArmSeeds
-from arbor.actors.pairs import SEED_STRIDE, PlayedPair, loads_of, one_by_one, planned, play_pair
+from arbor.actors.pairs import SEED_STRIDE, PlayedPair, loads_of, planned, play_pair
 from arbor.actors.place import Place
 from arbor.core.accuracy import Gate, violations
 from arbor.core.claims import Claim
@@ -16,7 +16,7 @@ from arbor.core.measure.planning import windows_of_candidate
 from arbor.core.seeds import fresh_seeds
 from arbor.events.errors import BusyError
 from arbor.events.settings import Settings
-from arbor.events.types import AccuracySample, Effect, Hardware, Value, WindowSample
+from arbor.events.types import AccuracySample, Effect, Hardware, Value
 from arbor.targets.base import STANDARD_LOAD, ServerFailedError
 from arbor.targets.workspace import Workspace
 
@@ -196,29 +196,18 @@ class Recheck:
         repeats = windows_of_candidate(claim.effect.ratio) if len(loads) == 1 else 1
         own_seeds = [seed, *(next(self._seeds) for _ in range(repeats - 1))]
 
-        num = claim.num_requests
-        own, other = (
+        play = self._arms.play(
             ArmSeeds(claim.commit, "a", own_seeds),
             ArmSeeds(claim.incumbent_commit, "b", [seed]),
-        )
-
-        def in_turns(
-            is_candidate_first: bool,
-        ) -> tuple[list[WindowSample], list[WindowSample]]:
-            ours, theirs = self._arms.in_turns(
-                own, other, num, measure.slice_s, is_candidate_first=is_candidate_first
-            )
-            return ours.result(), theirs.result()
-
-        is_in_turns = measure.slice_s > 0 and self._arms.can_take_turns(measure.objective)
-        whole = one_by_one(
-            lambda: self._arms.windows(*own, num, loads),
-            lambda: self._arms.windows(*other, num, loads),
+            claim.num_requests,
+            loads=loads,
+            objective=measure.objective,
+            slice_s=measure.slice_s,
         )
         pair = play_pair(
             number,
             start,
-            in_turns if is_in_turns else whole,
+            play,
             objective=measure.objective,
             num_devices=self._plan.recorded_on.num_devices,
             max_foreign_cpu_difference=measure.max_foreign_cpu_difference,

@@ -5,6 +5,7 @@ import difflib
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from arbor.actors.specialists.base import Task
 from arbor.core.feedback import Kind
@@ -126,8 +127,7 @@ class Checker:
         checks = target.local_checks() if isinstance(target, PatchableTarget) else ()
         if not checks:
             return
-        directory = task.place.directory
-        worktree = directory / "worktrees" / f"{task.slot}-sandbox"
+        worktree = _worktree(task)
         shutil.rmtree(worktree, ignore_errors=True)
         task.place.workspace.checkout(task.commit(edits), worktree)
         try:
@@ -154,11 +154,15 @@ class Checker:
             )
 
 
+def _worktree(task: Task) -> Path:
+    return task.place.directory / "worktrees" / f"{task.slot}-sandbox"
+
+
 def worktree_sandbox(task: Task, check: LocalCheck) -> Sandbox:
     """Return the sandbox of a check of a task's draft."""
     directory = task.place.directory
     return Sandbox(
-        (directory / "worktrees" / f"{task.slot}-sandbox").resolve(),
+        _worktree(task).resolve(),
         (directory / "scratch" / task.slot).resolve(),
         directory / "logs" / f"{task.slot}-{check.name}.log",
         environment=check.environment,

@@ -116,6 +116,15 @@ ARMS: Mapping[str, Arm] = {
 TUNER = "tuner"
 
 
+def _source(own_seed: int, prompt: str, temperature: float, seed: int) -> random.Random:
+    key = f"{own_seed}:{prompt}:{temperature}:{seed}"
+    return random.Random(key)  # noqa: S311 - a study, not a secret
+
+
+def _language(prompt: str) -> Language:
+    return "dense" if "in Triton" in prompt else "sparse"
+
+
 class PriorWriter:
     """A stand-in whose prior is dense in one language and for large sizes. It is no model.
 
@@ -130,9 +139,8 @@ class PriorWriter:
 
     def write(self, prompt: str, temperature: float, seed: int) -> str:
         """Return a program."""
-        key = f"{self._seed}:{prompt}:{temperature}:{seed}"
-        source = random.Random(key)  # noqa: S311 - a study, not a secret
-        language: Language = "dense" if "in Triton" in prompt else "sparse"
+        source = _source(self._seed, prompt, temperature, seed)
+        language = _language(prompt)
         values = {"block_m": 128, "block_n": 128, "block_k": 64, "warps": 8}
         if "% padding" in prompt and source.random() < 0.5:
             # What it read said that much of its large block is wasted.
@@ -156,10 +164,8 @@ class UniformWriter:
 
     def write(self, prompt: str, temperature: float, seed: int) -> str:
         """Return a program with arbitrary parameters."""
-        key = f"{self._seed}:{prompt}:{temperature}:{seed}"
-        source = random.Random(key)  # noqa: S311 - a study, not a secret
-        language: Language = "dense" if "in Triton" in prompt else "sparse"
-        return program(configuration({key: source.random() for key in KEYS}), language)
+        source = _source(self._seed, prompt, temperature, seed)
+        return program(configuration({k: source.random() for k in KEYS}), _language(prompt))
 
 
 SHIPPED: Mapping[str, Callable[[int], Writer]] = {"prior": PriorWriter, "uniform": UniformWriter}

@@ -247,7 +247,15 @@ class EngineTarget:
             limit_s = self.config.load_limit_s * round_s / arm.slice_s
             try:
                 return [
-                    self._window(own, seed, num_requests, load, limit_s, turn.clock, other)
+                    self._window(
+                        own,
+                        seed,
+                        num_requests,
+                        load,
+                        limit_s=limit_s,
+                        timeline=turn.clock,
+                        beside=other,
+                    )
                     for seed in arm.seeds
                 ]
             finally:
@@ -261,12 +269,13 @@ class EngineTarget:
             take_turns(*turns)
         return first, second
 
-    def _window(  # noqa: PLR0917 - of a thread, positional
+    def _window(
         self,
         own: EngineServer,
         seed: int,
         num_requests: int,
         load: Load,
+        *,
         limit_s: float | None = None,
         timeline: Timeline = wall,
         beside: EngineServer | None = None,
