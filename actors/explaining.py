@@ -1,6 +1,7 @@
 """What the Critic makes of a crash: its root cause, and a constraint for what would fail again."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from arbor.core.narrowing import Setting, lift_of, narrow_scope
@@ -14,6 +15,7 @@ from arbor.core.tree import Action
 from arbor.events.base import Event
 from arbor.events.judgement import RootCauseFound
 from arbor.events.limits import ConstraintPublished
+from arbor.events.outcome import Crashed
 from arbor.events.types import ConstraintScope, Edit
 from arbor.events.work import TrialCrash
 
@@ -69,19 +71,7 @@ def trial_limits(state: CampaignState) -> Sequence[Event]:
 @lru_cache(maxsize=512)
 def diagnosed_trial(crash: TrialCrash, template_id: str, edits: tuple[Edit, ...]) -> Diagnosis:
     """Return the diagnosis of a broken trial by itself; the same for equal trials."""
-    return diagnose(
-        Incident(
-            lines=crash.log_excerpt,
-            message=crash.message,
-            phase=crash.phase,
-            exit_code=crash.exit_code,
-            signal=crash.signal,
-            template_id=template_id,
-            edits=edits,
-            patch_files=patched_paths(edits),
-            facts=crash.host_facts,
-        )
-    )
+    return diagnose(_incident(crash, template_id, edits, patched_paths(edits)))
 
 
 def incident_of(state: CampaignState, record: CrashRecord) -> Incident:
@@ -89,21 +79,37 @@ def incident_of(state: CampaignState, record: CrashRecord) -> Incident:
     crash = record.crash
     node = state.tree.nodes.get(crash.node_id or "")
     edits = node.edits if node is not None and crash.action_id is not None else ()
-    return Incident(
+    found = _incident(
+        crash, _template_of(state, record), edits, crash.patch_files or patched_paths(edits)
+    )
+    return replace(
+        found,
         lines=crash.log_excerpt or numbered(crash.log_tail),
-        message=crash.message,
-        phase=crash.phase,
-        exit_code=crash.exit_code,
-        signal=crash.signal,
-        template_id=_template_of(state, record),
-        edits=edits,
-        patch_files=crash.patch_files or patched_paths(edits),
-        facts=crash.host_facts,
         precedents=tuple(
             Precedent(each.root_cause.cause, _template_of(state, each))
             for each in state.crashes
             if each.root_cause is not None and each is not record
         ),
+    )
+
+
+def _incident(
+    crash: Crashed | TrialCrash,
+    template_id: str | None,
+    edits: Sequence[Edit],
+    patch_files: Sequence[str],
+) -> Incident:
+    """Return what a crash tells by itself."""
+    return Incident(
+        lines=crash.log_excerpt,
+        message=crash.message,
+        phase=crash.phase,
+        exit_code=crash.exit_code,
+        signal=crash.signal,
+        template_id=template_id,
+        edits=tuple(edits),
+        patch_files=tuple(patch_files),
+        facts=crash.host_facts,
     )
 
 
