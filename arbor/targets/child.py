@@ -2,7 +2,6 @@
 
 import os
 import select
-import signal
 import socket
 import subprocess
 import time
@@ -162,19 +161,6 @@ class ChildProcess:
     def pid(self) -> int:
         """Process id of the server itself."""
         return self._pid
-
-    def pause(self) -> None:
-        """Stop the server's own process, not what it started; harmless when it has ended."""
-        self._signal(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        """Let a stopped server go on; harmless when it runs or has ended."""
-        self._signal(signal.SIGCONT)
-
-    def _signal(self, number: int) -> None:
-        if self._exit is None and not self._is_over:
-            with suppress(ProcessLookupError):
-                os.kill(self._pid, number)
 
     def poll(self) -> ChildExit | None:
         """Return how the server ended, or None while it runs."""

@@ -4,10 +4,13 @@ Neighbours on a host come and go within seconds. Windows of seconds that follow 
 different machines; in turns of milliseconds both arms see the same one.
 """
 
+import os
+import signal
 import threading
 import time
 from bisect import bisect_right
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from arbor.targets.child import ChildProcess
@@ -71,26 +74,46 @@ class Turn:
 def take_turns(first: Turn, second: Turn) -> None:
     """Let two servers work in turns until both are done; both run afterwards.
 
-    What is left of one when the other is done runs without a break.
+    What is left of one when the other is done runs without a break. A server is stopped with all
+    that it has started until now: a process that works for it beside its turns would be a cheat.
     """
-    turns = (first, second)
-    for turn in turns:
-        turn.child.pause()
+    pair = _Stoppable(first), _Stoppable(second)
+    for each in pair:
+        each.stop()
     try:
-        while not all(turn.is_done.is_set() for turn in turns):
-            for turn, other in (turns, turns[::-1]):
-                if not turn.is_done.is_set():
-                    _take(turn, is_last=other.is_done.is_set())
+        while not all(each.turn.is_done.is_set() for each in pair):
+            for each, other in (pair, pair[::-1]):
+                if not each.turn.is_done.is_set():
+                    each.take(is_last=other.turn.is_done.is_set())
     finally:
-        for turn in turns:
-            turn.child.resume()
+        for each in pair:
+            each.resume()
 
 
-def _take(turn: Turn, *, is_last: bool) -> None:
-    # The clock runs before the server does: nothing that it does is in nobody's time.
-    turn.clock.begin(time.perf_counter())
-    turn.child.resume()
-    turn.is_done.wait(None if is_last else turn.slice_s)
-    turn.child.pause()
-    turn.clock.end(time.perf_counter())
-    time.sleep(SETTLE_S)
+class _Stoppable:
+    """A server's processes, listed once: that takes milliseconds."""
+
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
+        self._pids = turn.child.pids()
+
+    def stop(self) -> None:
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: int) -> None:
+        for pid in self._pids:
+            # it may have ended
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def take(self, *, is_last: bool) -> None:
+        # The clock runs before the server does: nothing that it does is in nobody's time.
+        self.turn.clock.begin(time.perf_counter())
+        self.resume()
+        self.turn.is_done.wait(None if is_last else self.turn.slice_s)
+        self.stop()
+        self.turn.clock.end(time.perf_counter())
+        time.sleep(SETTLE_S)

@@ -11,6 +11,7 @@ from arbor.targets.child import ChildProcess
 from arbor.targets.turns import ActiveClock, Turn, take_turns, wall
 from tests.targets.test_child import LIMIT_S, child
 
+RUNNING = {psutil.STATUS_RUNNING, psutil.STATUS_SLEEPING}
 BUSY = "print('up', flush=True)\nwhile True: pass"
 
 
@@ -58,13 +59,28 @@ def test_one_stands_while_the_other_works_and_both_run_afterwards(tmp_path: Path
             ender.join()
         used = [one.cpu_seconds() - before[0], other.cpu_seconds() - before[1]]
         assert any(psutil.STATUS_STOPPED in statuses for statuses in watched)
-        running = {psutil.STATUS_RUNNING, psutil.STATUS_SLEEPING}
-        assert {psutil.Process(pid).status() for pid in pids} <= running
+        assert {psutil.Process(pid).status() for pid in pids} <= RUNNING
     for turn, cpu_s in zip(turns, used, strict=True):
         active_s = turn.clock(float("inf"))
         # processor time is counted in ticks of a hundredth of a second
         assert 0.0 < cpu_s <= active_s + 0.05
         assert active_s == pytest.approx(turn.clock(turn.clock._ends[-1]))
+
+
+def test_what_a_server_started_stands_with_it(tmp_path: Path) -> None:
+    busy = "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'while True: pass'])\n"
+    with child(tmp_path / "a", busy + BUSY) as one, child(tmp_path / "b", BUSY) as other:
+        turns = Turn(started(one), 0.02), Turn(started(other), 0.02)
+        one.wait_ready(lambda: len(one.pids()) == 2, LIMIT_S)
+        pids = one.pids()
+        watched: list[set[str]] = []
+        ender = threading.Thread(target=end_after, args=(turns[0], 0.3, watched, pids))
+        ender.start()
+        threading.Timer(0.3, turns[1].is_done.set).start()
+        take_turns(*turns)
+        ender.join()
+        assert {psutil.STATUS_STOPPED} in watched
+        assert {psutil.Process(pid).status() for pid in pids} <= RUNNING
 
 
 def test_the_dead_take_no_turns(tmp_path: Path) -> None:
